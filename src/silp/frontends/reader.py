@@ -1,0 +1,440 @@
+"""Text to IR in the notations `code` and `math` (wire format, sections 2 and 3). The inverse is `writer`.
+
+Lives here: the recursive-descent reader. Each method is a rule of docs/notations.md: it takes the offset where the rule
+starts and returns what it read, and the offset behind it. No pattern backtracks and no text is read more than twice, so
+time is linear.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from functools import cache, partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from silp.errors import SilpError, syntax_error
+from silp.frontends.notation import OPERATORS, Notation, arrange, is_time
+from silp.ir import IR_VERSION, SILP_VERSION, Alternative, Constraint, Entity, Meta, SilpIR, invalid_ir, req_id, trusted
+from silp.strict_json import MAX_DIGITS, STRING_PATTERN, read_json, unquote
+from silp.text import require_visible
+
+__all__ = ["read"]
+
+_FUNCTION = "[a-z][a-z_]*+"
+_KEYWORDS = frozenset({"if", "then", "else", "and", "not", "with"})
+_ENTITY_FIELDS = frozenset(Entity.model_fields)
+_ALTERNATIVE_FIELDS = frozenset(Alternative.model_fields)
+_NUMBERS = frozenset({"priority", "confidence"})
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+")
+_SPACES = re.compile(" *+")
+_QUOTE_IT = 'a value with spaces at its ends or any of " ( ) { } , = is written as a JSON string'
+
+_Argument = tuple[str, str, dict[str, Any]]  # id, value, extra fields
+_Call = tuple[int, str, list[_Argument]]  # offset, action, arguments
+
+
+def read(text: str, notation: Notation, *, max_depth: int) -> SilpIR:
+    """Return the IR of a payload; raises SilpError (invalid_syntax) at the first character that fits no rule."""
+    require_visible(text)
+    return _Reader(text, notation, max_depth).payload()
+
+
+class _Patterns:
+    """The compiled patterns of one notation.
+
+    All begin with the spaces that may precede a lexeme. A part that may be missing is an optional group, so that every
+    pattern matches and its end is where an error stands.
+    """
+
+    def __init__(self, notation: Notation) -> None:
+        def compiled(pattern: str) -> Callable[[str, int], re.Match[str]]:
+            return re.compile(" *+" + pattern).match  # type: ignore[return-value]  # see the class docstring
+
+        def spelled(part: str) -> str:
+            lexeme = getattr(notation, part).strip()
+            spellings = [re.escape(lexeme) + (r"(?=[ (])" if lexeme.isalpha() else "")] if lexeme else []
+            spellings += [notation.also_read[part]] if part in notation.also_read else []
+            return f"(?:{'|'.join(spellings) or '(?!)'})"
+
+        name, value, target = (
+            f"(?:({pattern})|({STRING_PATTERN}))" for pattern in (notation.name, notation.value, notation.target)
+        )
+        # Most lists of arguments are bare and have no spaces around the commas: they are taken whole and split.
+        bare_values = f"{notation.value}(?:,{notation.value})*+"
+        bare_arg = f"(?:{notation.name}=(?!=))?+{notation.value}"
+        bare_args = f"{bare_arg}(?:,{bare_arg})*+"
+        operator = "|".join(re.escape(notation.operators[operator]) for operator in OPERATORS)
+        end = notation.condition_end.strip()
+        self.operators = {lexeme: operator for operator, lexeme in notation.operators.items()}
+        self.condition_start = compiled(
+            re.escape(notation.condition_start)
+            if notation.condition_start
+            # No keyword announces a condition: there is one if its end stands anywhere outside of quotes.
+            else rf'(?=(?:[^"{end}]++|{STRING_PATTERN})*+{end})'
+        )
+        after_constraint = (
+            rf" *+(?:(?P<and>{spelled('condition_and')})|(?P<end>{spelled('condition_end')})|(?P<close>\)))?+"
+        )
+        after_call = (
+            rf" *+(?:(?P<call>;)|(?P<arrow>{spelled('arrow')})|(?P<otherwise>{spelled('otherwise')})"
+            rf"|(?P<condition>{spelled('trailing_condition')})|(?P<meta>\#)|(?P<end>\Z))?+"
+        )
+        self.constraint = compiled(
+            rf"(?:({spelled('negation')}) *+)?+(?:(\()|{name}(?:(?: *+({operator}) *+(?:{name}(?: *+, *+{name})?+)?+"
+            rf"|\(({bare_values})\)|(?!\()){after_constraint}|(?P<opened>\())?+)?+"
+        )
+        self.after_constraint = compiled(after_constraint)
+        self.argument = compiled(rf"(?:{value} *+([,)])?+)?+")
+        self.call = compiled(rf"(?:({_FUNCTION})(?:(?:(\(({bare_args})?+\))|(?!\()){after_call}|(?P<opened>\())?+)?+")
+        self.after_call = compiled(after_call)
+        self.arg = compiled(rf"(?:{name} *+=(?!=) *+)?+(?:{value} *+([,){{])?+)?+")
+        self.end_of_arg = compiled(r"([,)])?+")
+        self.alt = compiled(
+            rf"(?:({_FUNCTION})(?:\( *+(?:loc *+= *+{value}|{target}(?: *+@ *+{value})?+)?+ *+(?:(\)){after_call})?+)?+)?+"
+        )
+        self.field = compiled(rf"(?:{name} *+(?:(:=)|(=) *+(?:{value} *+([,}}]|\Z)?+)?+)?+)?+")
+        self.end_of_field = compiled(r"([,}]|\Z)?+")
+
+
+_patterns = cache(_Patterns)
+
+
+class _Reader:
+    def __init__(self, text: str, notation: Notation, max_depth: int) -> None:
+        self._text = text
+        self._notation = notation
+        self._patterns = _patterns(notation)
+        self._max_depth = max_depth
+
+    def payload(self) -> SilpIR:
+        text, patterns = self._text, self._patterns
+        constraints: list[Constraint] = []
+        alternatives: list[Alternative] = []
+        offset = 0
+        if start := patterns.condition_start(text, 0):
+            after = self.condition(start.end(), constraints)
+            offset = after.end()
+            if after.lastgroup != "end":
+                raise self._misplaced(after, self._lexemes("condition_and", "condition_end"))
+        calls, seq, after = self.flow(offset)
+        if after.lastgroup == "condition":
+            after = self.condition(after.end(), constraints)
+            if after.lastgroup:
+                raise self._misplaced(
+                    after, f"{self._lexemes('condition_and', 'otherwise')}, '#' or the end of the payload"
+                )
+            after = patterns.after_call(text, after.end())
+        if after.lastgroup == "otherwise":
+            after = self.alternatives(after.end(), alternatives)
+        version = IR_VERSION
+        if after.lastgroup == "end":
+            meta = _default_meta(text, seq)
+        elif after.lastgroup == "meta":
+            version, meta = self.meta(after.end(), seq)
+        else:
+            raise self._misplaced(after, f"{self._lexemes('arrow', 'otherwise')}, ';', '#' or the end of the payload")
+        entities = [
+            trusted(Entity, {"id": key, "value": value, "action": action}, extra)
+            for _, action, arguments in calls
+            for key, value, extra in arguments
+        ]
+        root = {
+            "silp": SILP_VERSION,
+            "version": version,
+            "intent": calls[0][1],
+            "entities": entities,
+            "constraints": constraints,
+            "alternatives": alternatives,
+            "meta": meta,
+        }
+        return trusted(SilpIR, root, None)
+
+    def condition(self, offset: int, constraints: list[Constraint], depth: int = 0) -> re.Match[str]:
+        """Read constraints and return the match of what stands behind them (`_Patterns.after_constraint`)."""
+        while True:
+            after = self.constraint(offset, constraints, depth)
+            if after.lastgroup != "and":
+                return after
+            offset = after.end()
+
+    def constraint(
+        self, offset: int, constraints: list[Constraint], depth: int, negated: bool = False
+    ) -> re.Match[str]:
+        """Read a constraint and return the match of what stands behind it (`_Patterns.after_constraint`)."""
+        text = self._text
+        after = head = self._patterns.constraint(text, offset)
+        negation, bracket, name, quoted, operator, value, quoted_value, time, quoted_time, values = head.group(
+            *range(1, 11)
+        )
+        if negation:
+            if negated:
+                raise self._error(head.start(1), "a constraint", "negate it once")
+            negated = True
+        if quoted:
+            name = unquote(text, head.start(4), quoted)
+        elif bracket:
+            return self.bracketed(head.end(), constraints, depth + 1, negated)
+        elif name is None:
+            raise self._error(head.end(), "a constraint such as rain(t+1)")
+        extra: dict[str, Any] = {}
+        if operator:
+            if quoted_value:
+                value = unquote(text, head.start(7), quoted_value)
+            elif value is None:
+                raise self._error(head.end(5), "a name or a quoted string to compare with")
+            if quoted_time:
+                time = unquote(text, head.start(9), quoted_time)
+            extra["operator"] = self._patterns.operators[operator]
+        elif values or head["opened"]:
+            if values and values.count(",") < 3:
+                arguments = values.split(",")
+            else:
+                arguments, offset = self.predicate(head.start(10) if values else head.end())
+                after = self._patterns.after_constraint(text, offset)
+            if len(arguments) == 1:
+                value, time = (None, arguments[0]) if negated else (arguments[0], None)
+            elif len(arguments) == 2 and is_time(arguments[1]):
+                value, time = arguments
+            else:
+                extra["subject"], value, time = (*arguments, None)[:3]
+        elif name in _KEYWORDS and not quoted:
+            raise self._error(head.start(3), "a constraint", f"a constraint named {name} is written {name}(true)")
+        if text.startswith("{", after.end()):
+            start = after.end()
+            given = {"type", *extra, *(key for key, field in (("value", value), ("time", time)) if field is not None)}
+            fields, offset = self.fields(start + 1, given)
+            value, time = fields.pop("value", value), fields.pop("time", time)
+            if not isinstance(value, str | None) or not isinstance(time, str | None):
+                raise self._error(start, "strings for value and time", "write them as key=value")
+            extra.update(fields)
+            after = self._patterns.after_constraint(text, offset)
+        known = {"type": "!" + name if negated else name, "value": "true" if value is None else value, "time": time}
+        constraints.append(trusted(Constraint, known, extra))
+        return after
+
+    def bracketed(self, offset: int, constraints: list[Constraint], depth: int, negated: bool) -> re.Match[str]:
+        if depth > self._max_depth:
+            raise self._error(offset - 1, f"at most {self._max_depth} open brackets", "remove some, or raise max_depth")
+        if negated:
+            after = self.constraint(offset, constraints, depth, negated)
+        else:
+            after = self.condition(offset, constraints, depth)
+        if after.lastgroup != "close":
+            raise self._misplaced(after, "')'", "negate each constraint by itself" if negated else "")
+        return self._patterns.after_constraint(self._text, after.end())
+
+    def predicate(self, offset: int) -> tuple[list[str], int]:
+        values: list[str] = []
+        while True:
+            argument = self._patterns.argument(self._text, offset)
+            value = self._string(argument, 1)
+            if value is None:
+                raise self._error(argument.end(), "a value")
+            values.append(value)
+            offset = argument.end()
+            if argument[3] == ")":
+                return values, offset
+            if argument[3] is None or len(values) == 3:
+                at = offset if argument[3] is None else argument.start(3)
+                raise self._error(at, "')'" if len(values) == 3 else "',' or ')'", _QUOTE_IT)
+
+    def flow(self, offset: int) -> tuple[list[_Call], list[str], re.Match[str]]:
+        """Return the calls, the seq that an arrow flow stands for (empty for any other), and the match of what stands
+        behind them (`_Patterns.after_call`)."""
+        text, patterns = self._text, self._patterns
+        calls: list[_Call] = []
+        separator = None
+        while True:
+            after = patterns.call(text, offset)
+            function, closed, bare_arguments = after.group(1, 2, 3)
+            if function is None:
+                raise self._error(after.end(), "a call such as start(hike)")
+            arguments: list[_Argument] = []
+            calls.append((after.start(1), "!" + function.upper(), arguments))
+            if bare_arguments:
+                for argument in bare_arguments.split(","):
+                    key, is_keyword, value = argument.partition("=")
+                    if is_keyword:
+                        arguments.append((key, value, {}))
+                    else:
+                        arguments.append(("time" if key[0] == "t" and is_time(key) else "act", key, {}))
+            opened = after.lastgroup == "opened"
+            if opened:
+                after = patterns.after_call(text, self.arguments(after.end(), arguments))
+            kind = after.lastgroup
+            if not (closed or opened or kind == "arrow" or separator == "arrow"):
+                raise syntax_error(text, after.end(1), "'('")
+            if kind not in ("call", "arrow"):
+                return calls, self.seq(calls, separator == "arrow") if separator else [], after
+            if separator not in (None, kind):
+                raise self._misplaced(after, "the same separator between all calls", "use one of ';' and the arrow")
+            separator, offset = kind, after.end()
+
+    def seq(self, calls: list[_Call], arrows: bool) -> list[str]:
+        """Return the seq of an arrow flow, or an empty one, having checked that the IR keeps every call apart."""
+        runs = [0]
+        for index in range(1, len(calls)):
+            offset, action, arguments = calls[index]
+            if arguments:
+                if action == calls[runs[-1]][1]:
+                    raise self._error(offset, "a call of another function", "join the arguments of both calls in one")
+                runs.append(index)
+            elif not arrows:
+                raise self._error(offset, "a secondary call with arguments", "leave the empty call out")
+        if not arrows:
+            return []
+        seq = [action for _, action, _ in calls]
+        for run, place in zip(runs, arrange([seq[run] for run in runs], seq) or (), strict=True):
+            if run != place:
+                advice = f"its arguments belong to the earlier call at offset {calls[place][0]}"
+                raise self._error(calls[run][0], "an empty call", advice)
+        return seq
+
+    def arguments(self, offset: int, arguments: list[_Argument]) -> int:
+        text, arg_at = self._text, self._patterns.arg
+        closed = self._patterns.end_of_arg(text, offset)
+        if closed[1] == ")":
+            return closed.end()
+        while True:
+            match = arg_at(text, offset)
+            offset, end = match.end(), match[5]
+            key, value = self._string(match, 1), self._string(match, 3)
+            if value is None:
+                raise self._error(offset, "an argument")
+            extra: dict[str, Any] = {}
+            if end == "{":
+                extra, offset = self.fields(offset, _ENTITY_FIELDS)
+                closed = self._patterns.end_of_arg(text, offset)
+                offset, end = closed.end(), closed[1]
+            arguments.append((key if key is not None else "time" if is_time(value) else "act", value, extra))
+            if end == ")":
+                return offset
+            if end is None:
+                raise self._error(offset, "',' or ')'", _QUOTE_IT)
+
+    def alternatives(self, offset: int, alternatives: list[Alternative]) -> re.Match[str]:
+        """Read alternatives and return the match of what stands behind them (`_Patterns.after_call`)."""
+        text, patterns = self._text, self._patterns
+        while True:
+            after = patterns.alt(text, offset)
+            function, location, quoted, target, quoted_target, _, _, closed = after.group(*range(1, 9))
+            if function is None:
+                raise self._error(after.end(), "an alternative such as start(cards@indoor)")
+            if closed is None:
+                if after.end() == after.end(1):
+                    raise syntax_error(text, after.end(), "'('")
+                raise self._error(after.end(), "')'", _QUOTE_IT)
+            if quoted_target:
+                target = unquote(text, after.start(5), quoted_target)
+            if location is None:
+                location = self._string(after, 2 if quoted else 6)
+            extra: dict[str, Any] = {}
+            if text.startswith("{", after.end()):
+                extra, offset = self.fields(after.end() + 1, _ALTERNATIVE_FIELDS)
+                after = patterns.after_call(text, offset)
+            fields = {"action": "!" + function.upper(), "target": target, "location": location}
+            alternatives.append(trusted(Alternative, fields, extra))
+            if after.lastgroup != "call":
+                return after
+            offset = after.end()
+
+    def fields(self, offset: int, given: Collection[str]) -> tuple[dict[str, Any], int]:
+        """Return the fields in braces, and the offset behind the brace. A name in `given` has its value already."""
+        fields: dict[str, Any] = {}
+        while True:
+            match, key, value, end, offset = self.field(offset)
+            if key in given or key in fields:
+                raise self._repeated(match, key)
+            fields[key] = value
+            if end == "}":
+                return fields, offset
+            if end != ",":
+                raise self._error(offset, "',' or '}'", _QUOTE_IT)
+
+    def meta(self, offset: int, seq: list[str]) -> tuple[str, Meta]:
+        """Return the IR version and the meta object of the fields at the end of a payload."""
+        text, version = self._text, None
+        start, end = offset, ","
+        fields: dict[str, Any] = {"req_id": req_id(text)}
+        if seq:
+            fields["seq"] = seq
+        while end == ",":
+            match, key, value, end, offset = self.field(offset)
+            if match[1] == "$version":
+                if version is not None or not isinstance(value, str):
+                    raise self._error(match.start(1), "one $version, a string")
+                version = value
+            elif key in fields:
+                raise self._repeated(match, key)
+            else:
+                # The schema makes these two numbers, so they may be written with a plain `=`.
+                fields[key] = _number(value) if key in _NUMBERS and match[5] else value
+        if end != "":
+            raise self._error(offset - 1 if end else offset, "',' or the end of the payload", _QUOTE_IT)
+        try:
+            return IR_VERSION if version is None else version, Meta.__pydantic_validator__.validate_python(fields)
+        except ValidationError as error:
+            raise invalid_ir(error, within="meta", text=text, place=partial(self._meta_offset, start)) from None
+
+    def field(self, offset: int) -> tuple[re.Match[str], str, Any, str | None, int]:
+        """Return the match of a field, its key, its value, the character that ends it, and the offset behind that."""
+        match = self._patterns.field(self._text, offset)
+        key, quoted, is_json, is_string, value, quoted_value, end = match.groups()
+        offset = match.end()
+        if quoted:
+            key = unquote(self._text, match.start(2), quoted)
+        elif key is None:
+            raise self._error(offset, "a field such as key=value")
+        if is_json:
+            spaces = _SPACES.match(self._text, offset)
+            value, offset = read_json(self._text, spaces.end() if spaces else offset, max_depth=self._max_depth)
+            ending = self._patterns.end_of_field(self._text, offset)
+            end, offset = ending[1], ending.end()
+        elif quoted_value:
+            value = unquote(self._text, match.start(6), quoted_value)
+        elif value is None:
+            raise self._error(offset, "a value" if is_string else "'=' or ':='")
+        return match, key, value, end, offset
+
+    def _meta_offset(self, offset: int, path: Collection[str | int]) -> int:
+        while True:
+            match, key, _, _, offset = self.field(offset)
+            if key in path:
+                return match.start(1 if match[1] else 2)
+
+    def _string(self, match: re.Match[str], group: int) -> str | None:
+        """Return the name or value that stands bare in one group or quoted in the next; None if in neither."""
+        quoted = match[group + 1]
+        return match[group] if quoted is None else unquote(self._text, match.start(group + 1), quoted)
+
+    def _repeated(self, match: re.Match[str], key: str) -> SilpError:
+        advice = "it follows from the payload text: leave it out" if key == "req_id" else "it has its value already"
+        return self._error(match.start(1 if match[1] else 2), f"a field other than {key}", advice)
+
+    def _lexemes(self, *parts: str) -> str:
+        return ", ".join(f"'{getattr(self._notation, part).strip()}'" for part in parts)
+
+    def _misplaced(self, after: re.Match[str], expected: str, advice: str = "") -> SilpError:
+        return self._error(after.start(after.lastgroup) if after.lastgroup else after.end(), expected, advice)
+
+    def _error(self, offset: int, expected: str, advice: str = "") -> SilpError:
+        spaces = _SPACES.match(self._text, offset)
+        offset = spaces.end() if spaces else offset
+        if self._text.startswith('"', offset):
+            read_json(self._text, offset)  # a quoted string that no pattern took is malformed: this says how
+        return syntax_error(self._text, offset, expected, advice)
+
+
+def _default_meta(text: str, seq: list[str]) -> Meta:
+    fields = {"req_id": req_id(text), "session_id": None, "priority": 0, "confidence": 1.0}
+    return trusted(Meta, {**fields, "seq": seq, "out": "natural", "next_agent": None}, {})
+
+
+def _number(literal: str) -> Any:
+    """Return the JSON number that `literal` is, or else `literal`, for the schema to refuse."""
+    number = _NUMBER.fullmatch(literal)
+    if number is None or len(literal) > MAX_DIGITS:
+        return literal
+    return float(literal) if number.lastindex else int(literal)
