@@ -30,8 +30,9 @@ __all__ = [
     "compile",
     "decode",
     "equivalent",
-    "frontends",
+    "get_frontend",
     "json_schema",
+    "list_frontends",
     "normalize",
     "register_frontend",
     "req_id",
@@ -40,7 +41,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from silp.errors import ErrorCode, Finding, SilpError
-    from silp.frontends import Frontend, compile, decode, frontends, register_frontend
+    from silp.frontends import Frontend, compile, decode, get_frontend, list_frontends, register_frontend
     from silp.ir import (
         Alternative,
         Constraint,
@@ -60,7 +61,7 @@ _HOME = {
     name: module
     for module, names in {
         "silp.errors": "ErrorCode Finding SilpError",
-        "silp.frontends": "Frontend compile decode frontends register_frontend",
+        "silp.frontends": "Frontend compile decode get_frontend list_frontends register_frontend",
         "silp.ir": "Alternative Constraint Entity Meta SilpIR equivalent json_schema normalize req_id",
         "silp.strict_json": "MAX_DEPTH",
         "silp.validation": "Report validate",

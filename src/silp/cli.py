@@ -17,7 +17,7 @@ import click
 
 import silp
 from silp.errors import ErrorCode, SilpError
-from silp.frontends import compile, decode, frontends
+from silp.frontends import compile, decode, list_frontends
 from silp.ir import SilpIR, equivalent, json_schema, req_id
 from silp.strict_json import MAX_DEPTH, parse_json, write_json
 from silp.text import escape_invisible
@@ -175,7 +175,7 @@ def validate_command(files: tuple[str, ...], policy: Any, frontend: str | None, 
 @_json
 def frontends_command(as_json: bool) -> None:
     """List the frontends, installed ones included."""
-    for name, frontend in frontends().items():
+    for name, frontend in list_frontends().items():
         if as_json:
             _write(json.dumps({"name": name, "lossless": frontend.lossless, "summary": frontend.summary}))
         else:
@@ -219,7 +219,7 @@ def demo_command() -> None:
     for example in sorted((resources.files("silp") / "data" / "examples").iterdir(), key=lambda path: path.name):
         ir = SilpIR.from_json(example.read_text("utf-8"))
         _write(example.name)
-        for name, frontend in frontends().items():
+        for name, frontend in list_frontends().items():
             if name == "nl_json":
                 continue
             payload = compile(ir, name)

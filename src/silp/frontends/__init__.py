@@ -18,7 +18,7 @@ from silp.ir import SilpIR, as_ir, req_id, require_supported
 from silp.strict_json import MAX_DEPTH
 from silp.text import quote
 
-__all__ = ["Frontend", "MetaMode", "compile", "decode", "frontends", "get_frontend", "register_frontend"]
+__all__ = ["Frontend", "MetaMode", "compile", "decode", "get_frontend", "list_frontends", "register_frontend"]
 
 MetaMode = Literal["inline", "omit"]
 
@@ -107,7 +107,7 @@ def register_frontend(frontend: Frontend, *, replace: bool = False) -> None:
     _registry[frontend.name] = frontend
 
 
-def frontends() -> dict[str, Frontend]:
+def list_frontends() -> dict[str, Frontend]:
     """Return all frontends by name: built in, registered, and installed through the entry point `silp.frontends`.
 
     Raises SilpError (unsupported_frontend) if an installed one cannot be loaded.
