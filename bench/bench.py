@@ -1,16 +1,18 @@
 """Speed of the codec, as ratios to something measured in the same run.
 
-Every comparison alternates between its two sides in many short rounds and takes the best round of each, so that a busy
-machine disturbs both alike. Absolute times are printed for orientation only.
+A machine may change its speed from one moment to the next. So every round times the base right before each subject, and
+the result is the median of the ratios of all rounds. Absolute times are those of the best round, for orientation only.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -18,26 +20,32 @@ import toon_format
 
 import silp
 
-ROUNDS = 50
+Subject = tuple[Callable[[Any], object], Sequence[Any]]
 
 
-def best(sides: dict[str, tuple[Callable[[Any], object], Sequence[Any]]], rounds: int = ROUNDS) -> dict[str, float]:
-    """Return for each side the seconds per item in its best round."""
-    result = dict.fromkeys(sides, float("inf"))
+def seconds(subject: Subject, repeat: int = 5) -> float:
+    """Return the seconds per item of one round."""
+    function, items = subject
+    start = time.perf_counter()
+    for _ in range(repeat):
+        for item in items:
+            function(item)
+    return (time.perf_counter() - start) / repeat / len(items)
+
+
+def compare(base: str, subjects: dict[str, Subject], targets: dict[str, float], rounds: int = 60) -> None:
+    """Print the time of each subject, and its ratio to that of the base."""
+    best = dict.fromkeys(subjects, float("inf"))
+    ratios: dict[str, list[float]] = {name: [] for name in subjects}
     for _ in range(rounds):
-        for name, (function, items) in sides.items():
-            start = time.perf_counter()
-            for _ in range(5):
-                for item in items:
-                    function(item)
-            result[name] = min(result[name], (time.perf_counter() - start) / 5 / len(items))
-    return result
-
-
-def row(name: str, seconds: float, base: float, target: float | None = None) -> None:
-    ratio = seconds / base
-    verdict = "" if target is None else f"  target {target:.1f}  {'ok' if ratio <= target else 'MISSED'}"
-    print(f"  {name:34}{seconds * 1e6:9.1f} us {ratio:7.2f}x{verdict}")
+        for name, subject in subjects.items():
+            unit, own = seconds(subjects[base]), seconds(subject)
+            best[name] = min(best[name], own)
+            ratios[name].append(own / unit)
+    for name in subjects:
+        ratio, target = statistics.median(ratios[name]), targets.get(name)
+        verdict = "" if target is None else f"  target {target:.1f}  {'ok' if ratio <= target else 'MISSED'}"
+        print(f"  {name:34}{best[name] * 1e6:9.1f} us {ratio:7.2f}x{verdict}")
 
 
 def examples() -> list[silp.SilpIR]:
@@ -49,66 +57,68 @@ def codec() -> None:
     irs = examples()
     texts = [json.dumps(ir.model_dump(), ensure_ascii=False, separators=(",", ":")) for ir in irs]
     data = [ir.to_dict() for ir in irs]
-    payloads = {name: [silp.compile(ir, name) for ir in irs] for name in ("code", "math", "json", "natural")}
+    payloads = {name: [silp.compile(ir, name) for ir in irs] for name in ("code", "math", "json")}
     toon = [toon_format.encode(item) for item in data]
 
     print(f"decoding, against pydantic's model_validate_json of the same IR ({len(irs)} examples)")
-    sides: dict[str, tuple[Callable[[Any], object], Sequence[Any]]] = {
+    subjects: dict[str, Subject] = {
         "model_validate_json": (silp.SilpIR.model_validate_json, texts),
         "decode code": (silp.decode, payloads["code"]),
-        "decode math": (lambda text: silp.decode(text, "math"), payloads["math"]),
-        "decode json": (lambda text: silp.decode(text, "json"), payloads["json"]),
+        "decode math": (partial(silp.decode, frontend="math"), payloads["math"]),
+        "decode json": (partial(silp.decode, frontend="json"), payloads["json"]),
         "SilpIR.from_json": (silp.SilpIR.from_json, texts),
         "json.loads, no model": (json.loads, texts),
         "toon decode, no model": (toon_format.decode, toon),
     }
-    times = best(sides)
-    targets = {"decode code": 1.8, "decode json": 1.8}
-    for name, seconds in times.items():
-        row(name, seconds, times["model_validate_json"], targets.get(name))
+    compare("model_validate_json", subjects, {"decode code": 1.8, "decode json": 1.8})
 
     print("compiling, against pydantic's model_dump_json of the same IR")
-    sides = {
+    subjects = {
         "model_dump_json": (silp.SilpIR.model_dump_json, irs),
         "compile code": (silp.compile, irs),
-        "compile math": (lambda ir: silp.compile(ir, "math"), irs),
-        "compile json": (lambda ir: silp.compile(ir, "json"), irs),
-        "compile natural": (lambda ir: silp.compile(ir, "natural"), irs),
+        "compile math": (partial(silp.compile, frontend="math"), irs),
+        "compile json": (partial(silp.compile, frontend="json"), irs),
+        "compile natural": (partial(silp.compile, frontend="natural"), irs),
         "json.dumps of plain data": (json.dumps, data),
         "toon encode of plain data": (toon_format.encode, data),
     }
-    times = best(sides)
-    targets = {"compile code": 1.3, "compile json": 1.3}
-    for name, seconds in times.items():
-        row(name, seconds, times["model_dump_json"], targets.get(name))
+    compare("model_dump_json", subjects, {"compile code": 1.3, "compile json": 1.3})
 
 
 def growth() -> None:
-    print("growth: seconds per character at 10 MB, against 1 KB")
-    for name in ("code", "math", "json"):
-        small, large = (
-            silp.SilpIR.from_dict(
-                {
-                    "intent": "!START",
-                    "entities": [{"id": "act", "value": "word and word"}] * count,
-                    "constraints": [{"type": "rain", "value": "heavy", "time": "t+1"}] * count,
-                    "meta": {"req_id": "0000"},
-                }
-            )
-            for count in (20, 200_000)
+    """Print how the time per character grows with the size of a payload; pydantic's beside it, for the same IRs."""
+    sizes = (20, 2_000, 200_000)
+    irs = [
+        silp.SilpIR.from_dict(
+            {
+                "intent": "!START",
+                "entities": [{"id": "act", "value": "word and word"}] * size,
+                "constraints": [{"type": "rain", "value": "heavy", "time": "t+1"}] * size,
+                "meta": {"req_id": "0000"},
+            }
         )
-        few, many = silp.compile(small, name), silp.compile(large, name)
-        for work, items in (
-            (lambda ir: silp.compile(ir, name), (small, large)),
-            (lambda text: silp.decode(text, name), (few, many)),
-        ):
-            function: Callable[[Any], object] = work
-            times = [
-                best({"": (function, [item])}, rounds)[""] for item, rounds in zip(items, (ROUNDS, 1), strict=True)
-            ]
-            per_character = [seconds / len(text) for seconds, text in zip(times, (few, many), strict=True)]
-            verb = "compile" if items == (small, large) else "decode"
-            row(f"{verb} {name} ({len(few)} to {len(many)})", per_character[1], per_character[0], 2.0)
+        for size in sizes
+    ]
+    payloads = {name: [silp.compile(ir, name) for ir in irs] for name in ("code", "math", "json")}
+    texts = [ir.model_dump_json() for ir in irs]
+    works: dict[str, tuple[Callable[[Any], object], Sequence[Any], Sequence[str]]] = {
+        "model_dump_json": (silp.SilpIR.model_dump_json, irs, texts),
+        "model_validate_json": (silp.SilpIR.model_validate_json, texts, texts),
+    }
+    for name, texts in payloads.items():
+        works[f"compile {name}"] = (partial(silp.compile, frontend=name), irs, texts)
+        works[f"decode {name}"] = (partial(silp.decode, frontend=name), texts, texts)
+    print("growth: time per character, against that at 1 KB")
+    for name, (function, items, measured) in works.items():
+        times = [
+            min(seconds((function, [item]), 1) for _ in range(rounds))
+            for item, rounds in zip(items, (200, 20, 2), strict=True)
+        ]
+        small, *larger = (total / len(text) for total, text in zip(times, measured, strict=True))
+        ratios = "  ".join(
+            f"{len(text) / 1e6:5.2f} MB {each / small:5.2f}x" for each, text in zip(larger, measured[1:], strict=True)
+        )
+        print(f"  {name:34}{ratios}")
 
 
 def start_up() -> None:
@@ -128,8 +138,10 @@ def start_up() -> None:
     }
     times = {name: min(run(code) for _ in range(10)) for name, code in codes.items()}
     nothing = times.pop("import nothing")
-    for name, seconds in times.items():
-        row(name, seconds - nothing, times["import pydantic"] - nothing, 1.5 if name == "import silp" else None)
+    for name, total in times.items():
+        ratio = (total - nothing) / (times["import pydantic"] - nothing)
+        verdict = f"  target 1.5  {'ok' if ratio <= 1.5 else 'MISSED'}" if name == "import silp" else ""
+        print(f"  {name:34}{(total - nothing) * 1e3:9.1f} ms {ratio:7.2f}x{verdict}")
 
 
 if __name__ == "__main__":

@@ -132,15 +132,8 @@ def test_both_readers_agree_on_damaged_json(value: Any, data: st.DataObject) -> 
 
 def test_a_path_is_located_in_the_text() -> None:
     text = '{"a": [1, {"b": "x", "c": {}}], "d": null}'
-    assert [
-        text[locate(text, path) :][:3] for path in (["a"], ["a", 1, "b"], ["a", 1, "c"], ["d"], ["a", 1, "no"])
-    ] == [
-        "[1,",
-        '"x"',
-        "{}}",
-        "nul",
-        '{"b',
-    ]
+    paths: list[list[str | int]] = [["a"], ["a", 1, "b"], ["a", 1, "c"], ["d"], ["a", 1, "no"]]
+    assert [text[locate(text, path) :][:3] for path in paths] == ["[1,", '"x"', "{}}", "nul", '{"b']
 
 
 def test_what_is_not_json_data_is_named_with_its_path() -> None:

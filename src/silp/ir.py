@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Annotated, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -96,7 +96,10 @@ class _Part(BaseModel):
     """A sub-object: unknown fields are kept untouched (protocol section 1.3, principle 5)."""
 
     model_config = ConfigDict(extra="allow", strict=True, validate_assignment=True)
-    __pydantic_extra__: dict[Text, Annotated[Any, AfterValidator(_json_data)]]
+    if TYPE_CHECKING:
+        __pydantic_extra__: dict[str, Any] = Field(init=False)  # or type checkers would ask for it as an argument
+    else:
+        __pydantic_extra__: dict[Text, Annotated[Any, AfterValidator(_json_data)]]
 
 
 class Entity(_Part):

@@ -22,11 +22,12 @@ except ImportError as error:
 __all__ = ["check_frontend", "hostile_text", "irs", "json_values", "plain_irs"]
 
 _SYNTAX = (
-    "if ; else: ; else ; and ; then ; with ; not ;not(;!;!!;¬; ⇒ ; ∧ ; ⊕ ; ≫ ;≠;≤;≥;<;>;==;!=;<=;>=;=;:=; -> ;(;);{;};[;];,;, ;:;: "
-    ';@;#; # ;$version;";\\;\\";\\u200d;\\n;\n;\r;\t;\0;\x7f; ;  ;\u00a0;\u3000;\u2028;\u200b;\u200c;\u200d;\ufeff;\u202e;\ufe0f'
-    ";\u3164;\u2800;\u115f;\U000e0067;\ud7ff;\ue000;\ufffe;\U0001f468\u200d\U0001f469;e\u0301;\u00e9;__proto__;model_dump;self"
-    ";act;time;loc;loc=;value;type;id;action;subject;operator;intent;entities;constraints;alternatives;meta;silp;version;action_b"
-    ";seq;priority;confidence;req_id;true;false;null;None;NaN;1e5;-3;100.0;t+1;t-2am;t+;t+1pm;t+1\n;b();; b(c); else: b(c);# a=1"
+    "if ; else: ; else ; and ; then ; with ; not ;not(;!;!!;¬; ⇒ ; ∧ ; ⊕ ; ≫ ;≠;≤;≥;<;>;==;!=;<=;>=;=;:=; -> ;(;);{;}"
+    ';[;];,;, ;:;: ;@;#; # ;$version;";\\;\\";\\u200d;\\n;\n;\r;\t;\0;\x7f; ;  ;\u00a0;\u3000;\u2028;\u200b'
+    ";\u200c;\u200d;\ufeff;\u202e;\ufe0f;\u3164;\u2800;\u115f;\U000e0067;\ud7ff;\ue000;\ufffe;\U0001f468\u200d\U0001f469;e\u0301;\u00e9"
+    ";__proto__;model_dump;self;act;time;loc;loc=;value;type;id;action;subject;operator;intent;entities;constraints"
+    ";alternatives;meta;silp;version;action_b;seq;priority;confidence;req_id;true;false;null;None;NaN;1e5;-3;100.0"
+    ";t+1;t-2am;t+;t+1pm;t+1\n;b();; b(c); else: b(c);# a=1"
 )
 _FRAGMENTS = (*[fragment for fragment in _SYNTAX.split(";") if fragment], ";", "; ")
 
@@ -130,11 +131,10 @@ def check_frontend(frontend: Frontend, *, max_examples: int = 500) -> None:
     def decodes(text: str) -> None:
         try:
             frontend.decode(text, max_depth=MAX_DEPTH)
+            refusal = None
         except SilpError as error:
-            if not frontend.lossless:
-                assert error.code is ErrorCode.DECODE_FAILED
-        else:
-            assert frontend.lossless
+            refusal = error.code
+        assert frontend.lossless or refusal is ErrorCode.DECODE_FAILED
 
     compiles()
     decodes()

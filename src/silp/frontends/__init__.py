@@ -122,7 +122,7 @@ def get_frontend(name: str) -> Frontend:
     if isinstance(name, str) and name in _registry:
         return _registry[name]
     installed = _installed()
-    if name in installed:
+    if isinstance(name, str) and name in installed:
         try:
             frontend = installed[name].load()
             _registry[name] = frontend() if isinstance(frontend, type) else frontend
@@ -152,7 +152,7 @@ def compile(
     """
     if meta not in ("inline", "omit"):
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"meta must be 'inline' or 'omit', found {meta!a}")
-    chosen = _registry.get(frontend) or get_frontend(frontend)
+    chosen = get_frontend(frontend)
     checked = ir if type(ir) is SilpIR else as_ir(ir)
     try:
         require_supported(checked.silp)
@@ -170,7 +170,7 @@ def decode(text: str, frontend: str = "code", *, max_depth: int = MAX_DEPTH, sco
     `meta.req_id` is computed from the text, with 4 characters if `scope_limited`. Raises SilpError: invalid_syntax with
     the offset, unsupported_version, unsupported_frontend, decode_failed for a frontend that has no decoding.
     """
-    chosen = _registry.get(frontend) or get_frontend(frontend)
+    chosen = get_frontend(frontend)
     if not isinstance(text, str):
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"expected a payload as str, found {type(text).__name__}")
     ir = chosen.decode(text, max_depth=max_depth)
