@@ -23,7 +23,7 @@ import silp
 Subject = tuple[Callable[[Any], object], Sequence[Any]]
 
 
-def seconds(subject: Subject, repeat: int = 5) -> float:
+def seconds(subject: Subject, repeat: int = 25) -> float:
     """Return the seconds per item of one round."""
     function, items = subject
     start = time.perf_counter()
@@ -33,7 +33,7 @@ def seconds(subject: Subject, repeat: int = 5) -> float:
     return (time.perf_counter() - start) / repeat / len(items)
 
 
-def compare(base: str, subjects: dict[str, Subject], targets: dict[str, float], rounds: int = 60) -> None:
+def compare(base: str, subjects: dict[str, Subject], targets: dict[str, float], rounds: int = 30) -> None:
     """Print the time of each subject, and its ratio to that of the base."""
     best = dict.fromkeys(subjects, float("inf"))
     ratios: dict[str, list[float]] = {name: [] for name in subjects}

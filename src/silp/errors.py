@@ -75,10 +75,12 @@ class SilpError(Exception):
 
     def __str__(self) -> str:
         where = "" if self.offset is None else f" (offset {self.offset})"
-        lines = [f"{self.code}: {self.message}{where}", self._caret]
+        lines = [f"{self.code}: {self.message}{where}"]
         if len(self.findings) > 1:
             lines += [f"  {finding.path}: {finding.message}" for finding in self.findings]
-        return "\n".join(line for line in lines if line)
+        if self._caret:
+            lines.append(self._caret)
+        return "\n".join(lines)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self), (self.code, self.message), self.__dict__)

@@ -33,6 +33,7 @@ __all__ = [
     "equivalent",
     "function_name",
     "invalid_ir",
+    "is_action_code",
     "json_schema",
     "normalize",
     "req_id",
@@ -46,7 +47,7 @@ IR_VERSION = "ir-v0.1"
 _VALUE, _NULL = "<value>", "<null>"  # labels of the branches below, to tell their errors apart
 
 _ACTION = r"^![A-Z][A-Z_]*$"
-_ACTION_CODE_RE = re.compile(_ACTION[1:-1])
+_ACTION_CODE = re.compile(_ACTION[1:-1])
 
 
 class _NullIsAbsent:
@@ -204,7 +205,7 @@ def trusted(model: type[ModelT], fields: dict[str, Any], extra: dict[str, Any] |
     """
     instance = _new(model)
     _set_fields(instance, fields)
-    _set_names(instance, set(fields))
+    _set_names(instance, {*fields})
     _set_extra(instance, extra)
     _set_private(instance, None)
     return instance
@@ -220,10 +221,15 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
+def is_action_code(text: str) -> bool:
+    """Return whether `text` is an action code, such as `!START` (section 3.7)."""
+    return _ACTION_CODE.fullmatch(text) is not None
+
+
 @lru_cache(maxsize=1024)
 def function_name(action: str) -> str:
     """Return the function name of an action code: `cancel` for `!CANCEL` (section 3.7); else raises SilpError."""
-    if not _ACTION_CODE_RE.fullmatch(action):
+    if not is_action_code(action):
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"{action!a} is not an action code, such as !START")
     return action[1:].lower()
 
@@ -306,7 +312,7 @@ _EXPECTED_PATTERN = {
     "silp": ("bad_version", "'v' and digits, such as v1"),
     "req_id": ("bad_req_id", "4 to 8 of the characters 0-9 and a-f, such as 1a2b3c4d"),
 }
-_ACTION_CODE = ("bad_action_code", "'!' and an upper-case verb, such as !START")
+_EXPECTED_ACTION = ("bad_action_code", "'!' and an upper-case verb, such as !START")
 
 
 def _explain(kind: str, steps: list[str | int], value: object, context: Mapping[str, Any]) -> tuple[str, str]:
@@ -317,7 +323,7 @@ def _explain(kind: str, steps: list[str | int], value: object, context: Mapping[
     if kind == "extra_forbidden":
         return "unknown_field", f"the root has no field {shown(name)}: remove it, or move it into meta"
     if kind == "string_pattern_mismatch":
-        code, expected = _EXPECTED_PATTERN.get(name, _ACTION_CODE)
+        code, expected = _EXPECTED_PATTERN.get(name, _EXPECTED_ACTION)
         return code, f"{name} must be {expected}; found {_excerpt(value)}"
     if kind in _EXPECTED_TYPE:
         return "wrong_type", f"{subject} must be {_EXPECTED_TYPE[kind]}; found {_excerpt(value)}"

@@ -50,10 +50,10 @@ class _NotationFrontend(Frontend):
         self._notation = notation
 
     def compile(self, ir: SilpIR, *, meta: MetaMode, max_depth: int) -> str:
-        return writer.write(ir, self._notation, inline_meta=meta == "inline", max_depth=max_depth)
+        return writer.write(ir, self._notation, meta == "inline", max_depth)
 
     def decode(self, text: str, *, max_depth: int) -> SilpIR:
-        return reader.read(text, self._notation, max_depth=max_depth)
+        return reader.read(text, self._notation, max_depth)
 
 
 class _Json(Frontend):
@@ -61,10 +61,10 @@ class _Json(Frontend):
     summary = "flat JSON object with a slot per argument"
 
     def compile(self, ir: SilpIR, *, meta: MetaMode, max_depth: int) -> str:
-        return flat_json.write(ir, inline_meta=meta == "inline", max_depth=max_depth)
+        return flat_json.write(ir, meta == "inline", max_depth)
 
     def decode(self, text: str, *, max_depth: int) -> SilpIR:
-        return flat_json.read(text, max_depth=max_depth)
+        return flat_json.read(text, max_depth)
 
 
 class _Natural(Frontend):
@@ -73,7 +73,7 @@ class _Natural(Frontend):
     summary = "English prose"
 
     def compile(self, ir: SilpIR, *, meta: MetaMode, max_depth: int) -> str:
-        return prose(ir, inline_meta=meta == "inline", max_depth=max_depth)
+        return prose(ir, meta == "inline", max_depth)
 
 
 class _NaturalJson(_Natural):
@@ -119,7 +119,7 @@ def list_frontends() -> dict[str, Frontend]:
 
 def get_frontend(name: str) -> Frontend:
     """Return the frontend of that name; raises SilpError (unsupported_frontend) if there is none."""
-    if isinstance(name, str) and name in _registry:
+    if type(name) is str and name in _registry:
         return _registry[name]
     installed = _installed()
     if isinstance(name, str) and name in installed:
@@ -152,7 +152,9 @@ def compile(
     """
     if meta not in ("inline", "omit"):
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"meta must be 'inline' or 'omit', found {meta!a}")
-    chosen = get_frontend(frontend)
+    chosen = _registry.get(frontend) if type(frontend) is str else None
+    if chosen is None:
+        chosen = get_frontend(frontend)
     checked = ir if type(ir) is SilpIR else as_ir(ir)
     try:
         require_supported(checked.silp)

@@ -6,14 +6,26 @@ Lives here: the writer, the reader, and the rule that says which IRs have slots.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from silp.errors import SilpError, syntax_error
-from silp.ir import IR_VERSION, Entity, Meta, SilpIR, function_name, invalid_ir, req_id, require_supported
+from silp.ir import (
+    IR_VERSION,
+    Alternative,
+    Constraint,
+    Entity,
+    Meta,
+    SilpIR,
+    function_name,
+    invalid_ir,
+    is_action_code,
+    req_id,
+    require_supported,
+    trusted,
+)
 from silp.strict_json import JSON_WHITESPACE, locate, parse_json, write_json
 from silp.text import escape_invisible, require_visible
 
@@ -27,21 +39,24 @@ _VERSION = re.compile("v[0-9]+")
 _Path = list[str | int]
 
 
-def write(ir: SilpIR, *, inline_meta: bool, max_depth: int) -> str:
+def write(ir: SilpIR, inline_meta: bool, max_depth: int) -> str:
     """Return the canonical payload of a valid IR; raises SilpError (invalid_syntax) for what no payload can carry."""
     root = ir.__dict__
     intent, entities = root["intent"], root["entities"]
     members = [] if root["version"] == IR_VERSION else [f'"version":{encode_basestring(root["version"])}']
-    members.append(f'"intent":"!{function_name(intent).upper()}"')
+    members.append(f'"intent":{_action(intent)}')
     slots = _slots(intent, entities, max_depth)
     if slots is None:
         written_out = [_entity(entity, intent, max_depth) for entity in entities]
         members.append(f'"entities":[{",".join(written_out)}]')
     else:
         members += slots
-    for name in ("constraints", "alternatives"):
-        if root[name]:
-            members.append(f'"{name}":[{",".join([_object(part, max_depth) for part in root[name]])}]')
+    if root["constraints"]:
+        constraints = [_constraint(constraint, max_depth) for constraint in root["constraints"]]
+        members.append(f'"constraints":[{",".join(constraints)}]')
+    if root["alternatives"]:
+        alternatives = [_alternative(alternative, max_depth) for alternative in root["alternatives"]]
+        members.append(f'"alternatives":[{",".join(alternatives)}]')
     if inline_meta and (fields := _meta(root["meta"], max_depth)):
         members.append(f'"meta":{{{",".join(fields)}}}')
     return escape_invisible(f"{{{','.join(members)}}}")
@@ -86,22 +101,42 @@ def _entity(entity: Entity, intent: str, max_depth: int) -> str:
     known = entity.__dict__
     text = f'{{"id":{encode_basestring(known["id"])},"value":{encode_basestring(known["value"])}'
     if known["action"] not in (None, intent):
-        text += f',"action":"!{function_name(known["action"]).upper()}"'
+        text += f',"action":{_action(known["action"])}'
     return f"{text}{_extras(entity.__pydantic_extra__, max_depth)}}}"
 
 
-def _object(part: BaseModel, max_depth: int) -> str:
-    known = [f'"{name}":{encode_basestring(value)}' for name, value in part.__dict__.items() if value is not None]
-    return f"{{{','.join(known)}{_extras(part.__pydantic_extra__, max_depth)}}}"
+def _action(action: str) -> str:
+    function_name(action)  # raises for what is no action code
+    return f'"{action}"'
+
+
+def _constraint(constraint: Constraint, max_depth: int) -> str:
+    known = constraint.__dict__
+    text = f'{{"type":{encode_basestring(known["type"])},"value":{encode_basestring(known["value"])}'
+    if known["time"] is not None:
+        text += f',"time":{encode_basestring(known["time"])}'
+    return f"{text}{_extras(constraint.__pydantic_extra__, max_depth)}}}"
+
+
+def _alternative(alternative: Alternative, max_depth: int) -> str:
+    known = alternative.__dict__
+    text = f'{{"action":{_action(known["action"])}'
+    for name in ("target", "location"):
+        if known[name] is not None:
+            text += f',"{name}":{encode_basestring(known[name])}'
+    return f"{text}{_extras(alternative.__pydantic_extra__, max_depth)}}}"
 
 
 def _extras(extra: dict[str, Any] | None, max_depth: int) -> str:
-    return "".join([f",{_member(key, value, max_depth)}" for key, value in extra.items()]) if extra else ""
+    if not extra:
+        return ""
+    return "," + ",".join([_member(key, value, max_depth) for key, value in extra.items()])
 
 
 def _member(key: str, value: Any, max_depth: int) -> str:
-    text = encode_basestring(value) if type(value) is str else write_json(value, max_depth=max_depth)
-    return f"{encode_basestring(key)}:{text}"
+    if type(value) is str:
+        return f"{encode_basestring(key)}:{encode_basestring(value)}"
+    return f"{encode_basestring(key)}:{write_json(value, max_depth=max_depth)}"
 
 
 def _meta(meta: Meta, max_depth: int) -> list[str]:
@@ -125,71 +160,82 @@ def _meta(meta: Meta, max_depth: int) -> list[str]:
     return fields
 
 
-def read(text: str, *, max_depth: int) -> SilpIR:
+def read(text: str, max_depth: int) -> SilpIR:
     """Return the IR of a payload; raises SilpError: invalid_syntax with an offset, or unsupported_version."""
     require_visible(text, allowed=JSON_WHITESPACE)
     data = parse_json(text, max_depth=max_depth)
-    if not isinstance(data, dict):
-        raise syntax_error(text, locate(text, ()), "a JSON object")
-    version = data.get("silp")
-    if isinstance(version, str) and _VERSION.fullmatch(version):
-        require_supported(version)
-    intent, meta = data.get("intent"), data.get("meta")
-    root = {name: data[name] for name in ("silp", "version", "intent", "constraints", "alternatives") if name in data}
+    if type(data) is not dict:
+        raise _error(text, [], "a JSON object")
+    root = {key: data[key] for key in data if key in _RESERVED}
+    if "silp" in root and isinstance(root["silp"], str) and _VERSION.fullmatch(root["silp"]):
+        require_supported(root["silp"])
+    meta = root.get("meta")
     if meta is None:
         root["meta"] = {"req_id": req_id(text)}
-    elif isinstance(meta, dict) and "req_id" in meta:
-        advice = "it follows from the payload text: leave it out"
-        raise _error(text, ["meta", "req_id"], "a field other than req_id", advice)
-    else:
-        root["meta"] = {**meta, "req_id": req_id(text)} if isinstance(meta, dict) else meta
-    entities = root["entities"] = data.get("entities")
-    paths: list[_Path] = []
-    if entities is None:
-        root["entities"] = _read_slots(text, data, intent, paths)
-    elif extra := next((key for key in data if key not in _RESERVED), None):
-        raise _error(text, [extra], "no slot beside entities", "write every entity in the array")
+    elif type(meta) is dict:
+        if "req_id" in meta:
+            advice = "it follows from the payload text: leave it out"
+            raise _error(text, ["meta", "req_id"], "a field other than req_id", advice)
+        root["meta"] = {**meta, "req_id": req_id(text)}
+    flat = root.get("entities") is None
+    if flat:
+        root["entities"] = _read_slots(text, data)
+    elif len(root) < len(data.keys() | {"meta"}):
+        slot = next(key for key in data if key not in _RESERVED)
+        raise _error(text, [slot], "no slot beside entities", "write every entity in the array")
     try:
         return SilpIR.__pydantic_validator__.validate_python(root)  # type: ignore[no-any-return]
     except ValidationError as error:
 
         def place(path: _Path) -> int:
-            slot = path[0] == "entities" and len(path) > 1 and paths
-            return locate(text, paths[int(path[1])] + path[2:] if slot else path)
+            if flat and path[0] == "entities":
+                path = _slot_paths(data)[int(path[1])] + path[2:]
+            return locate(text, path)
 
         raise invalid_ir(error, text=text, place=place) from None
 
 
-def _read_slots(text: str, data: dict[str, Any], intent: object, paths: list[_Path]) -> list[dict[str, Any]]:
-    """Return the entities that slots stand for, primary ones first, and put the path of each into `paths`."""
-    entities: list[dict[str, Any]] = []
+def _read_slots(text: str, data: dict[str, Any]) -> list[Any]:
+    """Return the entities that slots stand for, primary ones first, as models where they are valid beyond doubt."""
+    intent = data.get("intent")
+    # Validation refuses a bad intent; that its entities would be wrong as well needs no saying.
+    primary = {"action": intent} if isinstance(intent, str) and is_action_code(intent) else {}
+    entities: list[Any] = []
     secondary: list[str] = []
     for key, slot in data.items():
         if key in _RESERVED:
             continue
         if key.startswith(_SECONDARY):
             secondary.append(key)
-        elif isinstance(slot, str):
-            paths.append([key])
-            entities.append({"id": key, "value": slot, "action": intent})
+        elif type(slot) is str and primary:
+            entities.append(trusted(Entity, {"id": key, "value": slot, "action": intent}, {}))
+        elif type(slot) is list and slot:
+            for index, item in enumerate(slot):
+                entities.append(_read_item(text, [key, index], item, {"id": key, **primary}, ("id", "action")))
         else:
-            items: Iterable[tuple[_Path, Any]] = [([key], slot)]
-            if isinstance(slot, list):
-                items = [([key, index], item) for index, item in enumerate(slot)]
-            for path, item in items or [([key], None)]:
-                paths.append(path)
-                entities.append(_read_item(text, path, item, {"id": key, "action": intent}, ("id", "action")))
+            entities.append(_read_item(text, [key], slot, {"id": key, **primary}, ("id", "action")))
     for key in secondary:
         function = _SECONDARY_KEY.fullmatch(key)
-        action = "!" + function[1].upper() if function else ""
-        if not function or action == intent:
+        action = "!" + function[1].upper() if function else intent
+        if action == intent:
             raise _error(text, [key], "action_ and the function of a secondary action", "rename the slot")
-        if not isinstance(data[key], list) or not data[key]:
+        if type(data[key]) is not list or not data[key]:
             raise _error(text, [key], "an array of one or more values")
         for index, item in enumerate(data[key]):
-            paths.append([key, index])
-            entities.append(_read_item(text, paths[-1], item, {"id": "act", "action": action}, ("action",)))
+            if type(item) is str:
+                entities.append(trusted(Entity, {"id": "act", "value": item, "action": action}, {}))
+            else:
+                entities.append(_read_item(text, [key, index], item, {"id": "act", "action": action}, ("action",)))
     return entities
+
+
+def _slot_paths(data: dict[str, Any]) -> list[_Path]:
+    """Return where in the text the entities of `_read_slots` are."""
+    slots = sorted(data.keys() - _RESERVED, key=lambda key: (key.startswith(_SECONDARY), list(data).index(key)))
+    paths: list[_Path] = []
+    for key in slots:
+        paths += [[key, index] for index in range(len(data[key]))] if type(data[key]) is list else [[key]]
+    return paths
 
 
 def _read_item(text: str, path: _Path, item: object, entity: dict[str, Any], given: tuple[str, ...]) -> dict[str, Any]:

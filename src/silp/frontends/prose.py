@@ -28,7 +28,7 @@ _OPERATOR_WORDS = {
 }
 
 
-def prose(ir: SilpIR, *, inline_meta: bool, max_depth: int) -> str:
+def prose(ir: SilpIR, inline_meta: bool, max_depth: int) -> str:
     """Return one line of English for a valid IR; what is not a plain word or phrase stands in quotes."""
     return _Prose(max_depth).payload(ir, inline_meta)
 

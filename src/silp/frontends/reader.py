@@ -1,8 +1,9 @@
 """Text to IR in the notations `code` and `math` (wire format, sections 2 and 3). The inverse is `writer`.
 
 Lives here: the recursive-descent reader. Each method is a rule of docs/notations.md: it takes the offset where the rule
-starts and returns what it read, and the offset behind it. No pattern backtracks and no text is read more than twice, so
-time is linear.
+starts and returns what it read, and the offset behind it. What is named `bare` reads several rules at once in the form
+that most payloads have, and leaves every other form, and all errors, to the methods of those rules. No pattern
+backtracks and no text is read more often than a fixed number of times, so time is linear.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?+([eE][+-]?[0-9]++)?+")
 _SPACES = re.compile(" *+")
 _QUOTE_IT = 'a value with spaces at its ends or any of " ( ) { } , = is written as a JSON string'
 
-_Argument = tuple[str, str, dict[str, Any]]  # id, value, extra fields
-_Call = tuple[int, str, list[_Argument]]  # offset, action, arguments
+_Call = tuple[int, str, bool]  # offset, action, whether it has arguments
 
 
-def read(text: str, notation: Notation, *, max_depth: int) -> SilpIR:
+def read(text: str, notation: Notation, max_depth: int) -> SilpIR:
     """Return the IR of a payload; raises SilpError (invalid_syntax) at the first character that fits no rule."""
     require_visible(text)
     return _Reader(text, notation, max_depth).payload()
@@ -45,12 +45,16 @@ class _Patterns:
     """The compiled patterns of one notation.
 
     All begin with the spaces that may precede a lexeme. A part that may be missing is an optional group, so that every
-    pattern matches and its end is where an error stands.
+    pattern matches and its end is where an error stands. Only those named `bare_` may fail: they match what is written
+    without quotes and braces, with spaces where the writer puts them.
     """
 
     def __init__(self, notation: Notation) -> None:
         def compiled(pattern: str) -> Callable[[str, int], re.Match[str]]:
             return re.compile(" *+" + pattern).match  # type: ignore[return-value]  # see the class docstring
+
+        def compiled_bare(pattern: str) -> Callable[[str, int], re.Match[str] | None]:
+            return re.compile(" *+" + pattern).match
 
         def spelled(part: str) -> str:
             lexeme = getattr(notation, part).strip()
@@ -61,7 +65,6 @@ class _Patterns:
         name, value, target = (
             f"(?:({pattern})|({STRING_PATTERN}))" for pattern in (notation.name, notation.value, notation.target)
         )
-        # Most lists of arguments are bare and have no spaces around the commas: they are taken whole and split.
         bare_values = f"{notation.value}(?:,{notation.value})*+"
         bare_arg = f"(?:{notation.name}=(?!=))?+{notation.value}"
         bare_args = f"{bare_arg}(?:,{bare_arg})*+"
@@ -74,9 +77,10 @@ class _Patterns:
             # No keyword announces a condition: there is one if its end stands anywhere outside of quotes.
             else rf'(?=(?:[^"{end}]++|{STRING_PATTERN})*+{end})'
         )
-        after_constraint = (
-            rf" *+(?:(?P<and>{spelled('condition_and')})|(?P<end>{spelled('condition_end')})|(?P<close>\)))?+"
+        after_bare_constraint = (
+            rf" *+(?:(?P<and>{spelled('condition_and')})|(?P<end>{spelled('condition_end')})|(?P<close>\)))"
         )
+        after_constraint = after_bare_constraint + "?+"
         after_call = (
             rf" *+(?:(?P<call>;)|(?P<arrow>{spelled('arrow')})|(?P<otherwise>{spelled('otherwise')})"
             rf"|(?P<condition>{spelled('trailing_condition')})|(?P<meta>\#)|(?P<end>\Z))?+"
@@ -92,16 +96,41 @@ class _Patterns:
         self.arg = compiled(rf"(?:{name} *+=(?!=) *+)?+(?:{value} *+([,){{])?+)?+")
         self.end_of_arg = compiled(r"([,)])?+")
         self.alt = compiled(
-            rf"(?:({_FUNCTION})(?:\( *+(?:loc *+= *+{value}|{target}(?: *+@ *+{value})?+)?+ *+(?:(\)){after_call})?+)?+)?+"
+            rf"(?:({_FUNCTION})(?:\( *+(?:loc *+= *+{value}|{target}(?: *+@ *+{value})?+)?+"
+            rf" *+(?:(\)){after_call})?+)?+)?+"
         )
         self.field = compiled(rf"(?:{name} *+(?:(:=)|(=) *+(?:{value} *+([,}}]|\Z)?+)?+)?+)?+")
         self.end_of_field = compiled(r"([,}]|\Z)?+")
+        name, value, target = notation.name, notation.value, notation.target
+        self.bare_constraint = compiled_bare(
+            rf"({re.escape(notation.negation)})?+({name})"
+            rf"(?:\(({value})(?:,({value})(?:,({value}))?+)?+\)|({operator})({name})){after_bare_constraint}"
+        )
+        bare_flow = rf"{_FUNCTION}\((?:{bare_args})?+(?:\); {_FUNCTION}\({bare_args})*+"
+        bare_alt = rf"{_FUNCTION}\((?:{target}(?:@{value})?+)?+"
+        # Numbers are kept so short that no bound of the schema can matter.
+        bare_fields = (
+            f"session_id=({value})",
+            "priority=(-?(?:0|[1-9][0-9]{0,17}+))",
+            r"confidence=(0(?:\.[0-9]{1,18}+)?+|1(?:\.0)?+)",
+            r'seq:=\["([^"\\]*+(?:","[^"\\]*+)*+)"\]',
+            f"out=({value})",
+            f"next_agent=({value})",
+        )
+        bare_meta = r"(?!\Z)" + "".join(rf"(?:{field}(?:, (?!\Z)|\Z))?+" for field in bare_fields) + r"\Z"
+        self.bare_meta = compiled_bare(bare_meta)
+        self.bare_rest = compiled_bare(
+            rf"({bare_flow})\)(?: *+{spelled('otherwise')} *+({bare_alt}(?:\); {bare_alt})*+)\))?+"
+            rf" *+(?:\# *+{bare_meta}|(?P<meta>\#)|\Z)"
+        )
 
 
 _patterns = cache(_Patterns)
 
 
 class _Reader:
+    __slots__ = ("_max_depth", "_notation", "_patterns", "_text")
+
     def __init__(self, text: str, notation: Notation, max_depth: int) -> None:
         self._text = text
         self._notation = notation
@@ -111,50 +140,75 @@ class _Reader:
     def payload(self) -> SilpIR:
         text, patterns = self._text, self._patterns
         constraints: list[Constraint] = []
-        alternatives: list[Alternative] = []
         offset = 0
         if start := patterns.condition_start(text, 0):
             after = self.condition(start.end(), constraints)
             offset = after.end()
             if after.lastgroup != "end":
                 raise self._misplaced(after, self._lexemes("condition_and", "condition_end"))
-        calls, seq, after = self.flow(offset)
-        if after.lastgroup == "condition":
-            after = self.condition(after.end(), constraints)
-            if after.lastgroup:
-                raise self._misplaced(
-                    after, f"{self._lexemes('condition_and', 'otherwise')}, '#' or the end of the payload"
-                )
-            after = patterns.after_call(text, after.end())
-        if after.lastgroup == "otherwise":
-            after = self.alternatives(after.end(), alternatives)
+        rest = patterns.bare_rest(text, offset)
+        if rest and self._max_depth > 0 and (ir := self.bare_rest(rest, constraints)):
+            return ir
+        alternatives: list[Alternative] = []
+        entities: list[Entity] = []
+        intent, seq, after = self.calls(offset, entities, constraints, alternatives)
         version = IR_VERSION
         if after.lastgroup == "end":
-            meta = _default_meta(text, seq)
+            meta = _bare_meta(text, seq)
         elif after.lastgroup == "meta":
             version, meta = self.meta(after.end(), seq)
         else:
             raise self._misplaced(after, f"{self._lexemes('arrow', 'otherwise')}, ';', '#' or the end of the payload")
-        entities = [
-            trusted(Entity, {"id": key, "value": value, "action": action}, extra)
-            for _, action, arguments in calls
-            for key, value, extra in arguments
-        ]
-        root = {
-            "silp": SILP_VERSION,
-            "version": version,
-            "intent": calls[0][1],
-            "entities": entities,
-            "constraints": constraints,
-            "alternatives": alternatives,
-            "meta": meta,
-        }
-        return trusted(SilpIR, root, None)
+        return _root(version, intent, entities, constraints, alternatives, meta)
+
+    def bare_rest(self, rest: re.Match[str], constraints: list[Constraint]) -> SilpIR | None:
+        """Return the IR of a payload that is bare behind its condition; None if it would run two calls into one."""
+        flow, otherwise, session_id, priority, confidence, codes, out, next_agent, other_meta = rest.groups()
+        entities: list[Entity] = []
+        alternatives: list[Alternative] = []
+        intent = action = ""
+        for call in flow.split("); "):
+            function, _, arguments = call.partition("(")
+            previous, action = action, "!" + function.upper()
+            if action == previous:
+                return None
+            intent = intent or action
+            if arguments:
+                _bare_arguments(arguments, action, entities)
+        if otherwise:
+            for call in otherwise.split("); "):
+                function, _, argument = call.partition("(")
+                target, _, location = argument.partition("@")
+                fields = {"action": "!" + function.upper(), "target": target or None, "location": location or None}
+                alternatives.append(trusted(Alternative, fields, {}))
+        version = IR_VERSION
+        if other_meta:
+            version, meta = self.meta_fields(rest.end(), [])
+        else:
+            meta = _bare_meta(self._text, [], session_id, priority, confidence, codes, out, next_agent)
+        return _root(version, intent, entities, constraints, alternatives, meta)
 
     def condition(self, offset: int, constraints: list[Constraint], depth: int = 0) -> re.Match[str]:
         """Read constraints and return the match of what stands behind them (`_Patterns.after_constraint`)."""
+        text, bare_constraint = self._text, self._patterns.bare_constraint
         while True:
-            after = self.constraint(offset, constraints, depth)
+            after = bare_constraint(text, offset)
+            if after is None:
+                after = self.constraint(offset, constraints, depth)
+            else:
+                negation, name, first, second, third, operator, value, _, _, _ = after.groups()
+                extra: dict[str, Any] = {}
+                time = None
+                if operator:
+                    extra["operator"] = self._patterns.operators[operator]
+                elif second:
+                    value, time = _value_and_time(first, second, third, extra)
+                elif negation:
+                    value, time = "true", first
+                else:
+                    value = first
+                known = {"type": "!" + name if negation else name, "value": value, "time": time}
+                constraints.append(trusted(Constraint, known, extra))
             if after.lastgroup != "and":
                 return after
             offset = after.end()
@@ -165,9 +219,7 @@ class _Reader:
         """Read a constraint and return the match of what stands behind it (`_Patterns.after_constraint`)."""
         text = self._text
         after = head = self._patterns.constraint(text, offset)
-        negation, bracket, name, quoted, operator, value, quoted_value, time, quoted_time, values = head.group(
-            *range(1, 11)
-        )
+        negation, bracket, name, quoted, operator, value, quoted_value, time, quoted_time, values, *_ = head.groups()
         if negation:
             if negated:
                 raise self._error(head.start(1), "a constraint", "negate it once")
@@ -193,15 +245,15 @@ class _Reader:
             else:
                 arguments, offset = self.predicate(head.start(10) if values else head.end())
                 after = self._patterns.after_constraint(text, offset)
-            if len(arguments) == 1:
-                value, time = (None, arguments[0]) if negated else (arguments[0], None)
-            elif len(arguments) == 2 and is_time(arguments[1]):
-                value, time = arguments
+            if len(arguments) > 1:
+                value, time = _value_and_time(arguments[0], arguments[1], (*arguments, None)[2], extra)
+            elif negated:
+                time = arguments[0]
             else:
-                extra["subject"], value, time = (*arguments, None)[:3]
-        elif name in _KEYWORDS and not quoted:
+                value = arguments[0]
+        elif name in _KEYWORDS and not (quoted or negation):
             raise self._error(head.start(3), "a constraint", f"a constraint named {name} is written {name}(true)")
-        if text.startswith("{", after.end()):
+        if not after.lastgroup and text.startswith("{", after.end()):
             start = after.end()
             given = {"type", *extra, *(key for key, field in (("value", value), ("time", time)) if field is not None)}
             fields, offset = self.fields(start + 1, given)
@@ -240,9 +292,24 @@ class _Reader:
                 at = offset if argument[3] is None else argument.start(3)
                 raise self._error(at, "')'" if len(values) == 3 else "',' or ')'", _QUOTE_IT)
 
-    def flow(self, offset: int) -> tuple[list[_Call], list[str], re.Match[str]]:
-        """Return the calls, the seq that an arrow flow stands for (empty for any other), and the match of what stands
-        behind them (`_Patterns.after_call`)."""
+    def calls(
+        self, offset: int, entities: list[Entity], constraints: list[Constraint], alternatives: list[Alternative]
+    ) -> tuple[str, list[str], re.Match[str]]:
+        """Read a flow with all that may stand behind it but the meta fields, and return what `flow` does."""
+        intent, seq, after = self.flow(offset, entities)
+        if after.lastgroup == "condition":
+            after = self.condition(after.end(), constraints)
+            if after.lastgroup:
+                expected = f"{self._lexemes('condition_and', 'otherwise')}, '#' or the end of the payload"
+                raise self._misplaced(after, expected)
+            after = self._patterns.after_call(self._text, after.end())
+        if after.lastgroup == "otherwise":
+            after = self.alternatives(after.end(), alternatives)
+        return intent, seq, after
+
+    def flow(self, offset: int, entities: list[Entity]) -> tuple[str, list[str], re.Match[str]]:
+        """Read calls and return the intent, the seq that an arrow flow stands for (empty for any other), and the match
+        of what stands behind them (`_Patterns.after_call`)."""
         text, patterns = self._text, self._patterns
         calls: list[_Call] = []
         separator = None
@@ -251,23 +318,18 @@ class _Reader:
             function, closed, bare_arguments = after.group(1, 2, 3)
             if function is None:
                 raise self._error(after.end(), "a call such as start(hike)")
-            arguments: list[_Argument] = []
-            calls.append((after.start(1), "!" + function.upper(), arguments))
+            start, action, known = after.start(1), "!" + function.upper(), len(entities)
             if bare_arguments:
-                for argument in bare_arguments.split(","):
-                    key, is_keyword, value = argument.partition("=")
-                    if is_keyword:
-                        arguments.append((key, value, {}))
-                    else:
-                        arguments.append(("time" if key[0] == "t" and is_time(key) else "act", key, {}))
+                _bare_arguments(bare_arguments, action, entities)
             opened = after.lastgroup == "opened"
             if opened:
-                after = patterns.after_call(text, self.arguments(after.end(), arguments))
+                after = patterns.after_call(text, self.arguments(after.end(), action, entities))
+            calls.append((start, action, len(entities) > known))
             kind = after.lastgroup
             if not (closed or opened or kind == "arrow" or separator == "arrow"):
-                raise syntax_error(text, after.end(1), "'('")
+                raise syntax_error(text, start + len(function), "'('")
             if kind not in ("call", "arrow"):
-                return calls, self.seq(calls, separator == "arrow") if separator else [], after
+                return calls[0][1], self.seq(calls, separator == "arrow") if separator else [], after
             if separator not in (None, kind):
                 raise self._misplaced(after, "the same separator between all calls", "use one of ';' and the arrow")
             separator, offset = kind, after.end()
@@ -276,8 +338,8 @@ class _Reader:
         """Return the seq of an arrow flow, or an empty one, having checked that the IR keeps every call apart."""
         runs = [0]
         for index in range(1, len(calls)):
-            offset, action, arguments = calls[index]
-            if arguments:
+            offset, action, has_arguments = calls[index]
+            if has_arguments:
                 if action == calls[runs[-1]][1]:
                     raise self._error(offset, "a call of another function", "join the arguments of both calls in one")
                 runs.append(index)
@@ -292,7 +354,7 @@ class _Reader:
                 raise self._error(calls[run][0], "an empty call", advice)
         return seq
 
-    def arguments(self, offset: int, arguments: list[_Argument]) -> int:
+    def arguments(self, offset: int, action: str, entities: list[Entity]) -> int:
         text, arg_at = self._text, self._patterns.arg
         closed = self._patterns.end_of_arg(text, offset)
         if closed[1] == ")":
@@ -308,7 +370,9 @@ class _Reader:
                 extra, offset = self.fields(offset, _ENTITY_FIELDS)
                 closed = self._patterns.end_of_arg(text, offset)
                 offset, end = closed.end(), closed[1]
-            arguments.append((key if key is not None else "time" if is_time(value) else "act", value, extra))
+            if key is None:
+                key = "time" if is_time(value) else "act"
+            entities.append(trusted(Entity, {"id": key, "value": value, "action": action}, extra))
             if end == ")":
                 return offset
             if end is None:
@@ -319,7 +383,7 @@ class _Reader:
         text, patterns = self._text, self._patterns
         while True:
             after = patterns.alt(text, offset)
-            function, location, quoted, target, quoted_target, _, _, closed = after.group(*range(1, 9))
+            function, location, quoted, target, quoted_target, at, quoted_at, closed = after.group(*range(1, 9))
             if function is None:
                 raise self._error(after.end(), "an alternative such as start(cards@indoor)")
             if closed is None:
@@ -328,10 +392,12 @@ class _Reader:
                 raise self._error(after.end(), "')'", _QUOTE_IT)
             if quoted_target:
                 target = unquote(text, after.start(5), quoted_target)
-            if location is None:
+            if quoted or quoted_at:
                 location = self._string(after, 2 if quoted else 6)
+            elif at is not None:
+                location = at
             extra: dict[str, Any] = {}
-            if text.startswith("{", after.end()):
+            if not after.lastgroup and text.startswith("{", after.end()):
                 extra, offset = self.fields(after.end() + 1, _ALTERNATIVE_FIELDS)
                 after = patterns.after_call(text, offset)
             fields = {"action": "!" + function.upper(), "target": target, "location": location}
@@ -355,8 +421,16 @@ class _Reader:
 
     def meta(self, offset: int, seq: list[str]) -> tuple[str, Meta]:
         """Return the IR version and the meta object of the fields at the end of a payload."""
+        bare = self._patterns.bare_meta(self._text, offset)
+        if bare and not (bare[4] is not None and (seq or self._max_depth < 1)):
+            return IR_VERSION, _bare_meta(self._text, seq, *bare.groups())
+        return self.meta_fields(offset, seq)
+
+    def meta_fields(self, offset: int, seq: list[str]) -> tuple[str, Meta]:
+        """Read what `meta` does, in whatever form it is."""
         text, version = self._text, None
-        start, end = offset, ","
+        start = offset
+        end: str | None = ","
         fields: dict[str, Any] = {"req_id": req_id(text)}
         if seq:
             fields["seq"] = seq
@@ -374,9 +448,10 @@ class _Reader:
         if end != "":
             raise self._error(offset - 1 if end else offset, "',' or the end of the payload", _QUOTE_IT)
         try:
-            return IR_VERSION if version is None else version, Meta.__pydantic_validator__.validate_python(fields)
+            meta = Meta.__pydantic_validator__.validate_python(fields)
         except ValidationError as error:
             raise invalid_ir(error, within="meta", text=text, place=partial(self._meta_offset, start)) from None
+        return IR_VERSION if version is None else version, meta
 
     def field(self, offset: int) -> tuple[re.Match[str], str, Any, str | None, int]:
         """Return the match of a field, its key, its value, the character that ends it, and the offset behind that."""
@@ -427,9 +502,63 @@ class _Reader:
         return syntax_error(self._text, offset, expected, advice)
 
 
-def _default_meta(text: str, seq: list[str]) -> Meta:
-    fields = {"req_id": req_id(text), "session_id": None, "priority": 0, "confidence": 1.0}
-    return trusted(Meta, {**fields, "seq": seq, "out": "natural", "next_agent": None}, {})
+def _bare_arguments(arguments: str, action: str, entities: list[Entity]) -> None:
+    for argument in arguments.split(","):
+        key, is_keyword, value = argument.partition("=")
+        if not is_keyword:
+            key, value = "time" if key[0] == "t" and is_time(key) else "act", key
+        entities.append(trusted(Entity, {"id": key, "value": value, "action": action}, {}))
+
+
+def _value_and_time(first: str, second: str, third: str | None, extra: dict[str, Any]) -> tuple[str, str | None]:
+    """Return the value and the time among two or three arguments of a predicate; a subject goes to `extra`."""
+    if third is None and is_time(second):
+        return first, second
+    extra["subject"] = first
+    return second, third
+
+
+def _bare_meta(
+    text: str,
+    seq: list[str],
+    session_id: str | None = None,
+    priority: str | None = None,
+    confidence: str | None = None,
+    codes: str | None = None,
+    out: str | None = None,
+    next_agent: str | None = None,
+) -> Meta:
+    """Return the meta object of a payload from what the groups of `_Patterns.bare_meta` hold."""
+    fields = {
+        "req_id": req_id(text),
+        "session_id": session_id,
+        "priority": int(priority) if priority else 0,
+        "confidence": float(confidence) if confidence else 1.0,
+        "seq": seq if codes is None else codes.split('","'),
+        "out": out or "natural",
+        "next_agent": next_agent,
+    }
+    return trusted(Meta, fields, {})
+
+
+def _root(
+    version: str,
+    intent: str,
+    entities: list[Entity],
+    constraints: list[Constraint],
+    alternatives: list[Alternative],
+    meta: Meta,
+) -> SilpIR:
+    root = {
+        "silp": SILP_VERSION,
+        "version": version,
+        "intent": intent,
+        "entities": entities,
+        "constraints": constraints,
+        "alternatives": alternatives,
+        "meta": meta,
+    }
+    return trusted(SilpIR, root, None)
 
 
 def _number(literal: str) -> Any:

@@ -11,16 +11,15 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Any
 
-from silp.errors import SilpError
 from silp.frontends.notation import Notation, arrange, is_time
-from silp.ir import IR_VERSION, Alternative, Constraint, Entity, Meta, SilpIR, function_name
+from silp.ir import IR_VERSION, Alternative, Constraint, Entity, Meta, SilpIR, function_name, is_action_code
 from silp.strict_json import write_json
 from silp.text import is_visible, quote
 
 __all__ = ["write"]
 
 
-def write(ir: SilpIR, notation: Notation, *, inline_meta: bool, max_depth: int) -> str:
+def write(ir: SilpIR, notation: Notation, inline_meta: bool, max_depth: int) -> str:
     """Return the canonical payload of a valid IR; raises SilpError (invalid_syntax) for what no payload can carry.
 
     A bare name or value may not hold an invisible character. To look for one in every string would cost more than to
@@ -90,7 +89,7 @@ class _Writer:
                 argument = f"{key if is_plain(key) or is_name(key) else self._quote(key)}={argument}"
             arguments.append(argument + self.fields(extra) if extra else argument)
         calls.append(f"{function_name(action)}({','.join(arguments)})")
-        places = arrange(actions, seq) if len(seq) > 1 and seq[0] == intent and all(map(_is_action, seq)) else None
+        places = arrange(actions, seq) if len(seq) > 1 and seq[0] == intent and all(map(is_action_code, seq)) else None
         if places is not None:
             at = dict(zip(places, calls, strict=True))
             return self._arrow.join(
@@ -192,10 +191,3 @@ class _Writer:
 
 def _without(name: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key != name} if len(fields) > 1 else {}
-
-
-def _is_action(code: str) -> bool:
-    try:
-        return bool(function_name(code))
-    except SilpError:
-        return False
