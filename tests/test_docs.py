@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import silp
 from silp.frontends.notation import CODE, MATH
 
 ROOT = Path(__file__).parents[1]
@@ -18,7 +19,8 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_python_examples_print_what_the_page_shows(page: str) -> None:
+def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("silp.frontends._registry", {**silp.list_frontends()})
     blocks = BLOCK.findall((ROOT / page).read_text("utf-8"))
     examples = [
         (code, following[1] if following[0] == "text" else "")

@@ -14,7 +14,7 @@ from silp.errors import ErrorCode, SilpError
 from silp.testing import check_frontend, hostile_text, irs, plain_irs
 from silp.text import is_visible
 
-EXAMPLES = int(os.environ.get("SILP_EXAMPLES", "2000"))
+EXAMPLES = int(os.environ.get("SILP_EXAMPLES", "1000"))
 LOSSLESS = ["code", "math", "json"]
 
 many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])

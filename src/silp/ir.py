@@ -184,9 +184,12 @@ class SilpIR(BaseModel):
         root: dict[str, Any] = {name: _plain(value) for name, value in self.__dict__.items()}
         return root
 
-    def to_json(self) -> str:
-        """Return the IR as one line of compact JSON that `from_json` reads back, free of invisible characters."""
-        return write_json(self.to_dict(), max_depth=MAX_DEPTH + 3)
+    def to_json(self, *, max_depth: int = MAX_DEPTH) -> str:
+        """Return the IR as one line of compact JSON that `from_json` reads back, free of invisible characters.
+
+        Raises SilpError (invalid_syntax) if it nests deeper than `max_depth`.
+        """
+        return write_json(self.to_dict(), max_depth=max_depth)
 
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -239,11 +242,14 @@ def as_ir(data: SilpIR | Mapping[str, Any]) -> SilpIR:
     return data if isinstance(data, SilpIR) else SilpIR.from_dict(data)
 
 
-def require_supported(version: str) -> None:
-    """Raise SilpError (unsupported_version) if this codec does not speak `version` of the protocol."""
+def require_supported(version: str, *, text: str | None = None, offset: int | None = None) -> None:
+    """Raise SilpError (unsupported_version) if this codec does not speak `version` of the protocol, which stands in
+    `text` at `offset`."""
     if version != SILP_VERSION:
         message = f"protocol version {version} is not supported: this codec speaks {SILP_VERSION}"
-        raise SilpError(ErrorCode.UNSUPPORTED_VERSION, message, expected=SILP_VERSION, found=version)
+        raise SilpError(
+            ErrorCode.UNSUPPORTED_VERSION, message, text=text, offset=offset, expected=SILP_VERSION, found=version
+        )
 
 
 @cache

@@ -28,6 +28,7 @@ __all__ = [
     "MAX_DIGITS",
     "STRING_PATTERN",
     "locate",
+    "nesting",
     "not_json",
     "parse_json",
     "read_json",
@@ -112,7 +113,7 @@ def read_json(text: str, offset: int, *, max_depth: int = MAX_DEPTH) -> tuple[An
     else:
         deep = text.count("[", offset, end) + text.count("{", offset, end) > max_depth
         surrogate = ("\\u" in text or not text.isascii()) and _SURROGATE.search(text, offset, end)
-        if not surrogate and not (deep and _depth(text[offset:end]) > max_depth):
+        if not surrogate and not (deep and nesting(text[offset:end]) > max_depth):
             return value, end
     for _ in _walk(text, offset, max_depth):
         pass
@@ -205,7 +206,8 @@ def _not_utf8(text: str) -> str:
     return f"U+{ord(surrogate[0]):04X}, a lone surrogate, cannot be encoded as UTF-8: remove it"
 
 
-def _depth(json_text: str) -> int:
+def nesting(json_text: str) -> int:
+    """Return how many arrays and objects of a valid JSON text are open at once, at the most."""
     return max(accumulate(1 if bracket in "[{" else -1 for bracket in _NOT_BRACKET.sub("", json_text)), default=0)
 
 
@@ -275,12 +277,12 @@ def _check_scalar(text: str, offset: int, token: re.Match[str]) -> None:
             message = f"{reason} is not kept: write it as a string"
             raise SilpError(ErrorCode.INVALID_SYNTAX, message, text=text, offset=offset)
     elif token["string"]:
+        for unit in _LONE_SURROGATE.finditer(text, offset, end):
+            if unit[1]:
+                message = "a lone surrogate cannot be encoded as UTF-8: remove it, or write both halves of the pair"
+                raise SilpError(ErrorCode.INVALID_SYNTAX, message, text=text, offset=unit.start())
         if not token["closed"]:
             if text[end : end + 1] == "\\":
                 raise syntax_error(text, end, "an escape that JSON knows", "write a backslash itself as \\\\")
             advice = "write control characters as escapes, such as \\n" if end < len(text) else "close the string"
             raise syntax_error(text, end, "'\"'", advice)
-        for unit in _LONE_SURROGATE.finditer(text, offset, end):
-            if unit[1]:
-                message = "a lone surrogate cannot be encoded as UTF-8: remove it, or write both halves of the pair"
-                raise SilpError(ErrorCode.INVALID_SYNTAX, message, text=text, offset=unit.start())

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from silp.errors import ErrorCode, Finding, SilpError
 from silp.frontends.notation import OPERATORS
-from silp.ir import SILP_VERSION, SilpIR
+from silp.ir import SILP_VERSION, SilpIR, is_action_code
 from silp.verbs import APPROVED, EXCLUDED
 
 __all__ = ["PolicyName", "Report", "validate"]
@@ -70,6 +70,9 @@ def _actions(ir: SilpIR) -> Iterator[tuple[str, str]]:
             yield f"$.entities[{index}].action", entity.action
     for index, alternative in enumerate(ir.alternatives):
         yield f"$.alternatives[{index}].action", alternative.action
+    for index, code in enumerate(ir.meta.seq):
+        if is_action_code(code):
+            yield f"$.meta.seq[{index}]", code
 
 
 def _unsupported_version(ir: SilpIR) -> Iterator[Finding]:
@@ -93,8 +96,8 @@ def _unknown_verb(ir: SilpIR) -> Iterator[Finding]:
 
 def _unknown_operator(ir: SilpIR) -> Iterator[Finding]:
     for index, constraint in enumerate(ir.constraints):
-        operator = (constraint.__pydantic_extra__ or {}).get("operator", OPERATORS[0])
-        if operator not in OPERATORS:
+        operator = (constraint.__pydantic_extra__ or {}).get("operator")
+        if operator is not None and operator not in OPERATORS:
             path = f"$.constraints[{index}].operator"
             yield Finding(
                 "unknown_operator", path, f"{operator!a} is not an operator: use one of {' '.join(OPERATORS)}"
@@ -102,9 +105,11 @@ def _unknown_operator(ir: SilpIR) -> Iterator[Finding]:
 
 
 def _repeated_id(ir: SilpIR) -> Iterator[Finding]:
-    first: dict[tuple[str, str], int] = {}
+    call, first = ir.intent, dict[str, int]()
     for index, entity in enumerate(ir.entities):
-        earlier = first.setdefault((entity.action or ir.intent, entity.id), index)
+        if (entity.action or ir.intent) != call:
+            call, first = entity.action or ir.intent, {}
+        earlier = first.setdefault(entity.id, index)
         if earlier != index and entity.id != "act":
             message = f"the same id as $.entities[{earlier}]: give each keyword argument of a call its own id"
             yield Finding("repeated_id", f"$.entities[{index}].id", message)

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from silp.errors import SilpError, syntax_error
+from silp.errors import ErrorCode, SilpError, syntax_error
 from silp.ir import (
     IR_VERSION,
     Alternative,
@@ -26,7 +26,7 @@ from silp.ir import (
     require_supported,
     trusted,
 )
-from silp.strict_json import JSON_WHITESPACE, locate, parse_json, write_json
+from silp.strict_json import JSON_WHITESPACE, locate, nesting, parse_json, write_json
 from silp.text import escape_invisible, require_visible
 
 __all__ = ["read", "write"]
@@ -59,7 +59,11 @@ def write(ir: SilpIR, inline_meta: bool, max_depth: int) -> str:
         members.append(f'"alternatives":[{",".join(alternatives)}]')
     if inline_meta and (fields := _meta(root["meta"], max_depth)):
         members.append(f'"meta":{{{",".join(fields)}}}')
-    return escape_invisible(f"{{{','.join(members)}}}")
+    text = escape_invisible(f"{{{','.join(members)}}}")
+    if text.count("[") + text.count("{") > max_depth and nesting(text) > max_depth:
+        message = f"the payload would be nested deeper than {max_depth} levels: flatten the data, or raise max_depth"
+        raise SilpError(ErrorCode.INVALID_SYNTAX, message)
+    return text
 
 
 def _slots(intent: str, entities: list[Entity], max_depth: int) -> list[str] | None:
@@ -168,7 +172,7 @@ def read(text: str, max_depth: int) -> SilpIR:
         raise _error(text, [], "a JSON object")
     root = {key: data[key] for key in data if key in _RESERVED}
     if "silp" in root and isinstance(root["silp"], str) and _VERSION.fullmatch(root["silp"]):
-        require_supported(root["silp"])
+        require_supported(root["silp"], text=text, offset=locate(text, ["silp"]))
     meta = root.get("meta")
     if meta is None:
         root["meta"] = {"req_id": req_id(text)}

@@ -25,6 +25,7 @@ __all__ = ["read"]
 
 _FUNCTION = "[a-z][a-z_]*+"
 _KEYWORDS = frozenset({"if", "then", "else", "and", "not", "with"})
+_CONSTRAINT_STRINGS = frozenset({"value", "time"})
 _ENTITY_FIELDS = frozenset(Entity.model_fields)
 _ALTERNATIVE_FIELDS = frozenset(Alternative.model_fields)
 _NUMBERS = frozenset({"priority", "confidence"})
@@ -38,7 +39,19 @@ _Call = tuple[int, str, bool]  # offset, action, whether it has arguments
 def read(text: str, notation: Notation, max_depth: int) -> SilpIR:
     """Return the IR of a payload; raises SilpError (invalid_syntax) at the first character that fits no rule."""
     require_visible(text)
-    return _Reader(text, notation, max_depth).payload()
+    reader = _Reader(text, notation, max_depth)
+    conditional = _patterns(notation).condition_start(text, 0) is not None
+    try:
+        return reader.payload(conditional)
+    except SilpError as error:
+        if notation.condition_start:
+            raise
+        # Without a keyword, only a guess says whether a broken payload was to have a condition. Of the two readings,
+        # the one that gets further tells more.
+        try:
+            return reader.payload(not conditional)
+        except SilpError as other:
+            raise max(error, other, key=lambda each: each.offset or 0) from None
 
 
 class _Patterns:
@@ -66,10 +79,11 @@ class _Patterns:
             f"(?:({pattern})|({STRING_PATTERN}))" for pattern in (notation.name, notation.value, notation.target)
         )
         bare_values = f"{notation.value}(?:,{notation.value})*+"
-        bare_arg = f"(?:{notation.name}=(?!=))?+{notation.value}"
+        bare_arg = f"(?:{notation.name}=)?+{notation.value}"
         bare_args = f"{bare_arg}(?:,{bare_arg})*+"
         operator = "|".join(re.escape(notation.operators[operator]) for operator in OPERATORS)
         end = notation.condition_end.strip()
+        self.keywords = _KEYWORDS if notation.condition_start else frozenset()  # those of code are words
         self.operators = {lexeme: operator for operator, lexeme in notation.operators.items()}
         self.condition_start = compiled(
             re.escape(notation.condition_start)
@@ -86,17 +100,18 @@ class _Patterns:
             rf"|(?P<condition>{spelled('trailing_condition')})|(?P<meta>\#)|(?P<end>\Z))?+"
         )
         self.constraint = compiled(
-            rf"(?:({spelled('negation')}) *+)?+(?:(\()|{name}(?:(?: *+({operator}) *+(?:{name}(?: *+, *+{name})?+)?+"
+            rf"(?:({spelled('negation')}) *+)?+(?:(\()|{name}"
+            rf"(?:(?: *+({operator}) *+(?:{name}(?:( *+, *+){name}?+)?+)?+"
             rf"|\(({bare_values})\)|(?!\()){after_constraint}|(?P<opened>\())?+)?+"
         )
         self.after_constraint = compiled(after_constraint)
         self.argument = compiled(rf"(?:{value} *+([,)])?+)?+")
         self.call = compiled(rf"(?:({_FUNCTION})(?:(?:(\(({bare_args})?+\))|(?!\()){after_call}|(?P<opened>\())?+)?+")
         self.after_call = compiled(after_call)
-        self.arg = compiled(rf"(?:{name} *+=(?!=) *+)?+(?:{value} *+([,){{])?+)?+")
+        self.arg = compiled(rf"(?:{name} *+= *+)?+(?:{value} *+([,){{])?+)?+")
         self.end_of_arg = compiled(r"([,)])?+")
         self.alt = compiled(
-            rf"(?:({_FUNCTION})(?:\( *+(?:loc *+= *+{value}|{target}(?: *+@ *+{value})?+)?+"
+            rf"(?:({_FUNCTION})(?:\( *+(?:(loc *+= *+){value}?+|{target}(?:( *+@ *+){value}?+)?+)?+"
             rf" *+(?:(\)){after_call})?+)?+)?+"
         )
         self.field = compiled(rf"(?:{name} *+(?:(:=)|(=) *+(?:{value} *+([,}}]|\Z)?+)?+)?+)?+")
@@ -137,12 +152,13 @@ class _Reader:
         self._patterns = _patterns(notation)
         self._max_depth = max_depth
 
-    def payload(self) -> SilpIR:
+    def payload(self, conditional: bool) -> SilpIR:
         text, patterns = self._text, self._patterns
         constraints: list[Constraint] = []
         offset = 0
-        if start := patterns.condition_start(text, 0):
-            after = self.condition(start.end(), constraints)
+        if conditional:
+            start = patterns.condition_start(text, 0)
+            after = self.condition(start.end() if start else 0, constraints)
             offset = after.end()
             if after.lastgroup != "end":
                 raise self._misplaced(after, self._lexemes("condition_and", "condition_end"))
@@ -219,7 +235,9 @@ class _Reader:
         """Read a constraint and return the match of what stands behind it (`_Patterns.after_constraint`)."""
         text = self._text
         after = head = self._patterns.constraint(text, offset)
-        negation, bracket, name, quoted, operator, value, quoted_value, time, quoted_time, values, *_ = head.groups()
+        negation, bracket, name, quoted, operator, value, quoted_value, comma, time, quoted_time, values, *_ = (
+            head.groups()
+        )
         if negation:
             if negated:
                 raise self._error(head.start(1), "a constraint", "negate it once")
@@ -229,21 +247,23 @@ class _Reader:
         elif bracket:
             return self.bracketed(head.end(), constraints, depth + 1, negated)
         elif name is None:
-            raise self._error(head.end(), "a constraint such as rain(t+1)")
+            raise self._missing(head.end(), "a constraint such as rain(t+1)")
         extra: dict[str, Any] = {}
         if operator:
             if quoted_value:
                 value = unquote(text, head.start(7), quoted_value)
             elif value is None:
-                raise self._error(head.end(5), "a name or a quoted string to compare with")
+                raise self._missing(head.end(5), "a name or a quoted string to compare with")
             if quoted_time:
-                time = unquote(text, head.start(9), quoted_time)
+                time = unquote(text, head.start(10), quoted_time)
+            elif comma and time is None:
+                raise self._missing(head.end(8), "a time")
             extra["operator"] = self._patterns.operators[operator]
         elif values or head["opened"]:
             if values and values.count(",") < 3:
                 arguments = values.split(",")
             else:
-                arguments, offset = self.predicate(head.start(10) if values else head.end())
+                arguments, offset = self.predicate(head.start(11) if values else head.end())
                 after = self._patterns.after_constraint(text, offset)
             if len(arguments) > 1:
                 value, time = _value_and_time(arguments[0], arguments[1], (*arguments, None)[2], extra)
@@ -251,15 +271,12 @@ class _Reader:
                 time = arguments[0]
             else:
                 value = arguments[0]
-        elif name in _KEYWORDS and not (quoted or negation):
+        elif name in self._patterns.keywords and not (quoted or negation):
             raise self._error(head.start(3), "a constraint", f"a constraint named {name} is written {name}(true)")
         if not after.lastgroup and text.startswith("{", after.end()):
-            start = after.end()
             given = {"type", *extra, *(key for key, field in (("value", value), ("time", time)) if field is not None)}
-            fields, offset = self.fields(start + 1, given)
+            fields, offset = self.fields(after.end() + 1, given, _CONSTRAINT_STRINGS)
             value, time = fields.pop("value", value), fields.pop("time", time)
-            if not isinstance(value, str | None) or not isinstance(time, str | None):
-                raise self._error(start, "strings for value and time", "write them as key=value")
             extra.update(fields)
             after = self._patterns.after_constraint(text, offset)
         known = {"type": "!" + name if negated else name, "value": "true" if value is None else value, "time": time}
@@ -283,7 +300,7 @@ class _Reader:
             argument = self._patterns.argument(self._text, offset)
             value = self._string(argument, 1)
             if value is None:
-                raise self._error(argument.end(), "a value")
+                raise self._missing(argument.end(), "a value")
             values.append(value)
             offset = argument.end()
             if argument[3] == ")":
@@ -317,7 +334,7 @@ class _Reader:
             after = patterns.call(text, offset)
             function, closed, bare_arguments = after.group(1, 2, 3)
             if function is None:
-                raise self._error(after.end(), "a call such as start(hike)")
+                raise self._missing(after.end(), "a call such as start(hike)")
             start, action, known = after.start(1), "!" + function.upper(), len(entities)
             if bare_arguments:
                 _bare_arguments(bare_arguments, action, entities)
@@ -364,7 +381,7 @@ class _Reader:
             offset, end = match.end(), match[5]
             key, value = self._string(match, 1), self._string(match, 3)
             if value is None:
-                raise self._error(offset, "an argument")
+                raise self._missing(offset, "an argument")
             extra: dict[str, Any] = {}
             if end == "{":
                 extra, offset = self.fields(offset, _ENTITY_FIELDS)
@@ -383,19 +400,17 @@ class _Reader:
         text, patterns = self._text, self._patterns
         while True:
             after = patterns.alt(text, offset)
-            function, location, quoted, target, quoted_target, at, quoted_at, closed = after.group(*range(1, 9))
+            function = after[1]
             if function is None:
                 raise self._error(after.end(), "an alternative such as start(cards@indoor)")
-            if closed is None:
-                if after.end() == after.end(1):
-                    raise syntax_error(text, after.end(), "'('")
-                raise self._error(after.end(), "')'", _QUOTE_IT)
-            if quoted_target:
-                target = unquote(text, after.start(5), quoted_target)
-            if quoted or quoted_at:
-                location = self._string(after, 2 if quoted else 6)
-            elif at is not None:
-                location = at
+            if after.end() == after.end(1):
+                raise syntax_error(text, after.end(), "'('")
+            target, location = self._string(after, 5), self._string(after, 3 if after[2] else 8)
+            if location is None and (after[2] or after[7]):
+                raise self._missing(after.end(2 if after[2] else 7), "a location")
+            if after[10] is None:
+                missing = target is None and location is None
+                raise (self._missing if missing else self._error)(after.end(), "')'", _QUOTE_IT)
             extra: dict[str, Any] = {}
             if not after.lastgroup and text.startswith("{", after.end()):
                 extra, offset = self.fields(after.end() + 1, _ALTERNATIVE_FIELDS)
@@ -406,13 +421,16 @@ class _Reader:
                 return after
             offset = after.end()
 
-    def fields(self, offset: int, given: Collection[str]) -> tuple[dict[str, Any], int]:
-        """Return the fields in braces, and the offset behind the brace. A name in `given` has its value already."""
+    def fields(self, offset: int, given: Collection[str], strings: Collection[str] = ()) -> tuple[dict[str, Any], int]:
+        """Return the fields in braces, and the offset behind the brace. A name in `given` has its value already; one in
+        `strings` has a string."""
         fields: dict[str, Any] = {}
         while True:
             match, key, value, end, offset = self.field(offset)
             if key in given or key in fields:
                 raise self._repeated(match, key)
+            if key in strings and not isinstance(value, str) and (key, value) != ("time", None):
+                raise self._error(match.end(), "a string", f"write it as {key}=...")
             fields[key] = value
             if end == "}":
                 return fields, offset
@@ -437,8 +455,10 @@ class _Reader:
         while end == ",":
             match, key, value, end, offset = self.field(offset)
             if match[1] == "$version":
-                if version is not None or not isinstance(value, str):
-                    raise self._error(match.start(1), "one $version, a string")
+                if version is not None:
+                    raise self._repeated(match, key)
+                if not isinstance(value, str):
+                    raise self._error(match.end(), "a string", "write it as $version=...")
                 version = value
             elif key in fields:
                 raise self._repeated(match, key)
@@ -461,7 +481,7 @@ class _Reader:
         if quoted:
             key = unquote(self._text, match.start(2), quoted)
         elif key is None:
-            raise self._error(offset, "a field such as key=value")
+            raise self._missing(offset, "a field such as key=value")
         if is_json:
             spaces = _SPACES.match(self._text, offset)
             value, offset = read_json(self._text, spaces.end() if spaces else offset, max_depth=self._max_depth)
@@ -470,14 +490,15 @@ class _Reader:
         elif quoted_value:
             value = unquote(self._text, match.start(6), quoted_value)
         elif value is None:
-            raise self._error(offset, "a value" if is_string else "'=' or ':='")
+            raise self._missing(offset, "a value") if is_string else self._error(offset, "'=' or ':='")
         return match, key, value, end, offset
 
     def _meta_offset(self, offset: int, path: Collection[str | int]) -> int:
         while True:
             match, key, _, _, offset = self.field(offset)
             if key in path:
-                return match.start(1 if match[1] else 2)
+                group = 5 if match[5] else 6
+                return match.start(group) if match[group] else match.end()
 
     def _string(self, match: re.Match[str], group: int) -> str | None:
         """Return the name or value that stands bare in one group or quoted in the next; None if in neither."""
@@ -494,12 +515,15 @@ class _Reader:
     def _misplaced(self, after: re.Match[str], expected: str, advice: str = "") -> SilpError:
         return self._error(after.start(after.lastgroup) if after.lastgroup else after.end(), expected, advice)
 
+    def _missing(self, offset: int, expected: str, advice: str = "") -> SilpError:
+        error = self._error(offset, expected, advice)
+        if error.found == "'\"'":
+            read_json(self._text, error.offset or 0)  # no pattern took the string that begins here: this says why
+        return error
+
     def _error(self, offset: int, expected: str, advice: str = "") -> SilpError:
         spaces = _SPACES.match(self._text, offset)
-        offset = spaces.end() if spaces else offset
-        if self._text.startswith('"', offset):
-            read_json(self._text, offset)  # a quoted string that no pattern took is malformed: this says how
-        return syntax_error(self._text, offset, expected, advice)
+        return syntax_error(self._text, spaces.end() if spaces else offset, expected, advice)
 
 
 def _bare_arguments(arguments: str, action: str, entities: list[Entity]) -> None:
