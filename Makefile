@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 EXAMPLES ?= 20000
+SECONDS ?= 60
 
 .PHONY: run test check bench fuzz format clean
 
@@ -31,7 +32,11 @@ bench: .venv/installed
 	$(BIN)/python bench/bench.py
 
 fuzz: .venv/installed
-	SILP_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n 2 -m "" tests/test_properties.py
+	SILP_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n 2 tests/test_properties.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "atheris>=3,<4"
+	for target in code math json receive sanitize strict_json; do \
+		$(BIN)/python fuzz/fuzz.py $$target $(SECONDS) || exit 1; \
+	done
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

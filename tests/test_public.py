@@ -13,9 +13,10 @@ from silp.errors import ErrorCode, SilpError
 from silp.frontends import Frontend, register_frontend
 
 PUBLIC = [
-    "MAX_DEPTH", "Alternative", "Constraint", "Entity", "ErrorCode", "Finding", "Frontend", "Meta", "Report",
+    "MAX_DEPTH", "Alternative", "Constraint", "Entity", "ErrorCode", "Finding", "Frontend", "Meta", "Policy",
+    "Received", "Report",
     "SilpError", "SilpIR", "compile", "decode", "equivalent", "get_frontend", "json_schema", "list_frontends",
-    "normalize", "register_frontend", "req_id", "validate",
+    "normalize", "receive", "register_frontend", "req_id", "sanitize", "validate",
 ]  # fmt: skip
 
 

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 import ctypes
 import json
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import files, version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import unicodedata2 as unicodedata  # the same on every Python
+
 TABLE = Path(__file__).parents[1] / "src" / "silp" / "data" / "unicode.json"
 
 # Of the ICU headers uchar.h and uscript.h: they are part of its stable interface.
 _DEFAULT_IGNORABLE, _EXTENDED_PICTOGRAPHIC, _JOINING_TYPE = 5, 64, 0x1007
 _JOINS = {"D": 2, "L": 3, "R": 4}
-_CODES = [code for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
+# Planes 4 to 13 are unassigned; surrogates are no characters.
+_CODES = [*range(0xD800), *range(0xE000, 0x40000), *range(0xE0000, 0xE1000)]
 _TARGETS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_:!"
 
 
@@ -56,16 +58,19 @@ class Icu:
         return function  # type: ignore[no-any-return]
 
     def unicode_version(self) -> str:
+        """Return the version of Unicode that this ICU knows."""
         parts = (ctypes.c_uint8 * 4)()
         self._function("libicuuc", "u_getUnicodeVersion", None)(parts)
         return f"{parts[0]}.{parts[1]}"
 
     def skeleton(self, text: str) -> str:
+        """Return the UTS #39 skeleton, equal for texts that look alike."""
         data, buffer = text.encode(), ctypes.create_string_buffer(256)
         length = self._skeleton(self._checker, 0, data, len(data), buffer, 256, ctypes.byref(ctypes.c_int(0)))
         return buffer.raw[:length].decode()
 
     def scripts(self, code: int) -> str:
+        """Return the Script_Extensions of a code point, nothing if it goes with every script."""
         scripts = (ctypes.c_int * 64)()
         count = self._script_extensions(code, scripts, 64, ctypes.byref(ctypes.c_int(0)))
         names = sorted(self._short_name(script).decode() for script in scripts[:count])
@@ -76,24 +81,26 @@ def look_alikes(icu: Icu) -> dict[str, str]:
     """Return, for each ASCII character, the characters that look like it.
 
     UTS #39 gives prototypes for comparison, not replacements: 1, I and | share the prototype l, and 0 has O. So of the
-    ASCII characters with a prototype, a compatibility variant (a fullwidth or mathematical letter) stands for the one
-    that it is a variant of, and any other character for the one of its own case. A variant of one letter that looks
-    like another (the long s) stands for neither.
+    ASCII characters with a prototype, a compatibility variant (a Roman numeral, say) stands for the one that it is a
+    variant of, and any other character for the one of its own case. A variant of one letter that looks like another
+    (the long s) stands for neither. Fullwidth and mathematical characters, of which UTS #39 lists some, all stand for
+    theirs.
     """
+    sharing: dict[str, list[str]] = {}
+    for target in _TARGETS:
+        sharing.setdefault(icu.skeleton(target), []).append(target)
     found: dict[str, list[str]] = {target: [] for target in _TARGETS}
     for code in _CODES:
         character = chr(code)
-        prototype = icu.skeleton(character) if code > 0x7F else ""
-        same = [target for target in _TARGETS if icu.skeleton(target) == prototype] if prototype.isascii() else []
-        if not same or unicodedata.category(character) in ("Mn", "Me", "Cn"):
+        if code < 0x80 or unicodedata.category(character) in ("Mn", "Me", "Cn"):
             continue
-        variant = unicodedata.normalize("NFKC", character)
-        upper = unicodedata.category(character) == "Lu"
-        if variant in same:
+        prototype, variant = icu.skeleton(character), unicodedata.normalize("NFKC", character)
+        same = sharing.get(prototype, [])
+        if variant in found and (variant in same or unicodedata.decomposition(character)[:6] in ("<font>", "<wide>")):
             found[variant].append(character)
-        elif not (len(variant) == 1 and variant.isascii()):
-            # Of I, l and 1, and of O and 0.
-            target = ("I" if upper else "l") if prototype == "l" else prototype
+        elif same and not (len(variant) == 1 and variant.isascii()):
+            upper = unicodedata.category(character) == "Lu"
+            target = ("I" if upper else "l") if prototype == "l" else prototype  # of I, l and 1, and of O and 0
             found["m" if target == "rn" else target].append(character)
     return {target: "".join(characters) for target, characters in found.items() if characters}
 

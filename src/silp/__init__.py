@@ -24,6 +24,8 @@ __all__ = [
     "Finding",
     "Frontend",
     "Meta",
+    "Policy",
+    "Received",
     "Report",
     "SilpError",
     "SilpIR",
@@ -34,14 +36,17 @@ __all__ = [
     "json_schema",
     "list_frontends",
     "normalize",
+    "receive",
     "register_frontend",
     "req_id",
+    "sanitize",
     "validate",
 ]
 
 if TYPE_CHECKING:
     from silp.errors import ErrorCode, Finding, SilpError
     from silp.frontends import Frontend, compile, decode, get_frontend, list_frontends, register_frontend
+    from silp.hidden import sanitize
     from silp.ir import (
         Alternative,
         Constraint,
@@ -53,6 +58,7 @@ if TYPE_CHECKING:
         normalize,
         req_id,
     )
+    from silp.receiving import Policy, Received, receive
     from silp.strict_json import MAX_DEPTH
     from silp.validation import Report, validate
 
@@ -63,6 +69,8 @@ _HOME = {
         "silp.errors": "ErrorCode Finding SilpError",
         "silp.frontends": "Frontend compile decode get_frontend list_frontends register_frontend",
         "silp.ir": "Alternative Constraint Entity Meta SilpIR equivalent json_schema normalize req_id",
+        "silp.hidden": "sanitize",
+        "silp.receiving": "Policy Received receive",
         "silp.strict_json": "MAX_DEPTH",
         "silp.validation": "Report validate",
     }.items()

@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 import click
 
 import silp
-from silp.errors import ErrorCode, SilpError
+from silp.errors import ErrorCode, SilpError, shown
 from silp.frontends import compile, decode, list_frontends
 from silp.ir import SilpIR, equivalent, json_schema, req_id
+from silp.receiving import inspect, receive
 from silp.strict_json import MAX_DEPTH, parse_json, write_json
 from silp.text import escape_invisible
 from silp.validation import validate
@@ -165,6 +166,43 @@ def validate_command(files: tuple[str, ...], policy: Any, frontend: str | None, 
         findings = [("error", finding) for finding in report.errors] + [("warning", w) for w in report.warnings]
         shown = [f"{kind}: {finding.path}: {finding.message} [{finding.code}]" for kind, finding in findings]
         return "\n".join([*shown, "valid" if report.ok else "not valid"]), report.to_dict()
+
+    _process(files, lines, as_json, run)
+    if failed:
+        sys.exit(1)
+
+
+@main.command(name="inspect")
+@_files
+@_frontend("-f", "--frontend", default=None, help="Frontend the texts are in; found out if not named.")
+@_lines
+@_json
+def inspect_command(files: tuple[str, ...], frontend: str | None, lines: bool, as_json: bool) -> None:
+    """Show what is hidden in texts.
+
+    Writes each text with all invisible characters as escapes, then every hidden character and look-alike with its
+    offset, code point and name, and last what a receiver makes of it. Exits with 1 if a receiver would refuse it.
+    """
+    failed = False
+
+    def run(text: str) -> tuple[str, dict[str, Any]]:
+        nonlocal failed
+        data: dict[str, Any] = {"text": shown(text), "found": [found.to_dict() for found in inspect(text, frontend)]}
+        rows = [data["text"], *(f"  offset {f['offset']}: {f['code_point']} {f['message']}" for f in data["found"])]
+        try:
+            received = receive(text, frontend)
+        except SilpError as error:
+            failed = True
+            data["refused"] = error.to_dict()
+            return "\n".join([*rows, f"refused: {error}"]), data
+        findings = [finding for finding in received.findings if finding.offset is None]
+        data |= {
+            "frontend": received.frontend,
+            "payload": compile(received.ir, received.frontend),
+            "findings": [finding.to_dict() for finding in findings],
+        }
+        rows += [f"  {finding.path}: {finding.message}" for finding in findings]
+        return "\n".join([*rows, f"received as {received.frontend}: {data['payload']}"]), data
 
     _process(files, lines, as_json, run)
     if failed:

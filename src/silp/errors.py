@@ -31,15 +31,19 @@ class ErrorCode(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One thing found in an IR: a stable `code`, the JSON path where it is, and a sentence that says what to do."""
+    """One thing found: a stable `code`, the JSON path of what it is in, and a sentence that says what to do.
+
+    `offset` is where it is in the text, for what was found in one.
+    """
 
     code: str
     path: str
     message: str
+    offset: int | None = None
 
-    def to_dict(self) -> dict[str, str]:
-        """Return the finding as a plain dict."""
-        return self._asdict()
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as JSON-ready data; an offset that does not apply is left out."""
+        return {name: value for name, value in self._asdict().items() if value is not None}
 
 
 class SilpError(Exception):

@@ -15,7 +15,7 @@ from silp.frontends.notation import OPERATORS
 from silp.ir import SILP_VERSION, SilpIR, is_action_code
 from silp.verbs import APPROVED, EXCLUDED
 
-__all__ = ["PolicyName", "Report", "validate"]
+__all__ = ["PolicyName", "Report", "actions", "validate"]
 
 PolicyName = Literal["strict", "advisory"]
 
@@ -63,7 +63,8 @@ def validate(data: SilpIR | Mapping[str, Any], *, policy: PolicyName = "strict")
     return Report(tuple(errors), tuple(warnings))
 
 
-def _actions(ir: SilpIR) -> Iterator[tuple[str, str]]:
+def actions(ir: SilpIR) -> Iterator[tuple[str, str]]:
+    """Yield every action code of an IR, those in seq included, with its JSON path."""
     yield "$.intent", ir.intent
     for index, entity in enumerate(ir.entities):
         if entity.action is not None:
@@ -81,13 +82,13 @@ def _unsupported_version(ir: SilpIR) -> Iterator[Finding]:
 
 
 def _excluded_verb(ir: SilpIR) -> Iterator[Finding]:
-    for path, action in _actions(ir):
+    for path, action in actions(ir):
         if verb := EXCLUDED.get(action):
             yield Finding("excluded_verb", path, f"{action} must not be used, {verb.reason}: use {verb.replacement}")
 
 
 def _unknown_verb(ir: SilpIR) -> Iterator[Finding]:
-    for path, action in _actions(ir):
+    for path, action in actions(ir):
         if action not in APPROVED and action not in EXCLUDED:
             yield Finding(
                 "unknown_verb", path, f"{action} is not an approved verb: use one of {', '.join(sorted(APPROVED))}"

@@ -184,7 +184,9 @@ def read(text: str, max_depth: int) -> SilpIR:
     flat = root.get("entities") is None
     if flat:
         root["entities"] = _read_slots(text, data)
-    elif len(root) < len(data.keys() | {"meta"}):
+    else:
+        root["entities"] = _with_actions(root["entities"], root.get("intent"))
+    if not flat and len(root) < len(data.keys() | {"meta"}):
         slot = next(key for key in data if key not in _RESERVED)
         raise _error(text, [slot], "no slot beside entities", "write every entity in the array")
     try:
@@ -231,6 +233,16 @@ def _read_slots(text: str, data: dict[str, Any]) -> list[Any]:
             else:
                 entities.append(_read_item(text, [key, index], item, {"id": "act", "action": action}, ("action",)))
     return entities
+
+
+def _with_actions(entities: Any, intent: Any) -> Any:
+    """Return written-out entities with the action that is left out where it is the intent."""
+    if type(entities) is not list:
+        return entities
+    return [
+        {**entity, "action": intent} if type(entity) is dict and entity.get("action") is None else entity
+        for entity in entities
+    ]
 
 
 def _slot_paths(data: dict[str, Any]) -> list[_Path]:
