@@ -4,7 +4,7 @@ BIN := .venv/bin
 EXAMPLES ?= 20000
 SECONDS ?= 60
 
-.PHONY: run test check bench fuzz format clean
+.PHONY: run test check bench fuzz wheel format clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("SILP needs Python 3.11 or newer: make PYTHON=python3.11")'
@@ -23,6 +23,14 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# What users get: the built wheel, in an environment of its own, with the source out of reach.
+wheel: .venv/installed
+	rm -rf dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	$(PYTHON) -m venv dist/venv
+	dist/venv/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd dist && venv/bin/silp demo > demo.txt && echo 'start(hike)' | venv/bin/silp inspect && venv/bin/silp schema > schema.json
 
 format: .venv/installed
 	$(BIN)/ruff format .
