@@ -97,6 +97,7 @@ def test_a_verb_spelt_with_any_look_alikes_is_that_verb_or_an_error(
         ("if !rain(t+1)： start(hike) else： start(cards)", "if !rain(t+1): start(hike) else: start(cards)"),
         ("if a>1：start(x) else: y()", "if a>1:start(x) else: y()"),
         ("fetch(a) wіth timeout", "fetch(a) with timeout"),
+        ("fetch(a) wіth b аnd c еlse stop(d)", "fetch(a) with b and c else stop(d)"),
         ("translate(ѕrc=fr,tgt=en)", "translate(src=fr,tgt=en)"),
         ('translate("ѕrc"=fr)', 'translate("src"=fr)'),
         ("email(tіme=noon)", "email(time=noon)"),
@@ -184,6 +185,7 @@ def test_words_of_mixed_scripts_in_values_are_reported_and_stay(word: str) -> No
         assert result == text
         assert shown(findings) == [("mixed_script", text.index(word), word, None)]
         assert normalize_names(text, frontend, strict=True)[1] == findings
+        assert "mixes scripts" in findings[0].message
     assert mixed_words(f"a {word}, {word}") == [word, word]
     escaped = "".join(f"\\u{ord(c):04x}" if "\x7f" < c < "\U00010000" else c for c in word)
     if escaped != word:

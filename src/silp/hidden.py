@@ -21,7 +21,10 @@ from silp.characters import characters_in, unicode_table
 from silp.errors import shown
 from silp.text import is_visible, unicode_name
 
-__all__ = ["Kind", "TextFinding", "original_offset", "sanitize"]
+__all__ = ["QUOTED_PATTERN", "Kind", "TextFinding", "original_offset", "sanitize"]
+
+QUOTED_PATTERN = r'"(?:[^"\\]|\\.)*+"?'
+"""Pattern of what stands in quotes, as a string of JSON that may be malformed or end with the text; for re.DOTALL."""
 
 Kind = Literal[
     "bidi_control",
@@ -141,6 +144,11 @@ _JOINERS = "\u200c\u200d"
 _MEANINGFUL = frozenset(_JOINERS + "\u180e") | _TAGS | _SELECTORS
 """Hidden characters that mean something in the right place."""
 
+_REACH = 1_000
+"""Characters that are looked past, marks and hidden ones together: the bound keeps time linear."""
+
+_VIRAMA = 9  # the Canonical_Combining_Class of all of them
+_SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 _FLAG = re.compile(
     "|".join(
         "".join(chr(0xE0000 + ord(letter)) for letter in region) + "\U000e007f"
@@ -182,16 +190,20 @@ def _without_hidden(text: str, strict: bool) -> tuple[str, list[TextFinding]]:
     pieces: list[str] = []
     findings: list[TextFinding] = []
     before = ""  # the end of what stays, as long as any rule looks back
-    done = 0
-    for match in _hidden()[1](text):
+    done = ahead = 0
+    always, hidden_in = _hidden()
+    for match in hidden_in(text):
         offset, character = match.start(), match[0]
+        ahead = max(ahead, offset + 1)
+        while ahead < len(text) and (text[ahead] in always or text[ahead] in _MEANINGFUL):
+            ahead += 1
         if offset < done:
             continue  # the rest of a flag
         if piece := text[done:offset]:
             pieces.append(piece)
             before = (before + piece[-_MARKS - 2 :])[-_MARKS - 2 :]
         done = offset + 1
-        if not strict and character in _MEANINGFUL and (kept := _meaningful(character, before, text, offset)):
+        if not strict and character in _MEANINGFUL and (kept := _meaningful(character, before, text, offset, ahead)):
             pieces.append(kept)
             before = (before + kept)[-_MARKS - 2 :]
             done = offset + len(kept)
@@ -201,13 +213,13 @@ def _without_hidden(text: str, strict: bool) -> tuple[str, list[TextFinding]]:
     return "".join(pieces), findings
 
 
-def _meaningful(character: str, before: str, text: str, offset: int) -> str:
+def _meaningful(character: str, before: str, text: str, offset: int, ahead: int) -> str:
     """Return what Unicode gives a meaning of the hidden characters at `offset`, nothing if it is none.
 
-    `before` is what stays of the text before. What follows is looked at past the characters that are removed anywhere,
-    so that the result has the same meaning.
+    `before` is what stays of the text before, and `ahead` is where the next character stands that is not hidden: what
+    decides is there after the removal as well, so that the result stays the same when it is sanitized again.
     """
-    previous = before[-1:]
+    previous, following = before[-1:], text[ahead : ahead + 1]
     if character in _TAGS:
         flag = _FLAG.match(text, offset) if previous == "\U0001f3f4" else None
         return flag[0] if flag else ""
@@ -215,23 +227,23 @@ def _meaningful(character: str, before: str, text: str, offset: int) -> str:
         if previous in unicode_table().emoji_variation:
             return character
         is_keycap = character == "\ufe0f" and previous and previous in "0123456789#*"
-        return character if is_keycap and _following(text, offset) == "\u20e3" else ""
+        return character if is_keycap and following == "\u20e3" else ""
     if character in "\u180b\u180c\u180d\u180f":
         return character if _is_mongolian(previous) else ""
     if character == "\u180e":
-        return character if _is_mongolian(previous) and _is_mongolian(_following(text, offset)) else ""
+        return character if _is_mongolian(previous) and _is_mongolian(following) else ""
     if character in _SELECTORS:
         return character if character >= "\U000e0100" and _is_ideograph(previous) else ""
-    return character if _joins(character, before, text, offset) else ""
+    return character if _joins(character, before, text, ahead) else ""
 
 
-def _joins(joiner: str, before: str, text: str, offset: int) -> bool:
+def _joins(joiner: str, before: str, text: str, ahead: int) -> bool:
     """Return whether a joiner means something: RFC 5892, appendix A, for what is not emoji.
 
     Beyond the RFC, a ZWJ gives an Arabic letter at the edge of a word the form it has within one, as in the Persian
     abbreviation of the calendar's name, and a Bengali ra the form it has before a virama.
     """
-    previous, following = before[-1:], _following(text, offset)
+    previous, following = before[-1:], text[ahead : ahead + 1]
     if previous and combining(previous) == _VIRAMA:
         return True
     if joiner == "\u200d":
@@ -242,24 +254,18 @@ def _joins(joiner: str, before: str, text: str, offset: int) -> bool:
             return category(previous or " ") == "Lo"
     letter = next((c for c in reversed(before) if category(c) not in ("Mn", "Me")), "")
     from_before = letter in unicode_table().joins_next
-    into_next = _following(text, offset, past_marks=True) in unicode_table().joins_previous
+    into_next = _past_marks(text, ahead) in unicode_table().joins_previous
     if joiner == "\u200d" and from_before != into_next:
         return not (following if from_before else previous).isalnum()
     return from_before and into_next
 
 
-_VIRAMA = 9
-_SKIN_TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
-
-
-def _following(text: str, offset: int, *, past_marks: bool = False) -> str:
-    """Return the first character behind `offset` that is not removed wherever it stands, nothing if there is none."""
+def _past_marks(text: str, ahead: int) -> str:
+    """Return the first character from `ahead` on that is neither a mark nor hidden, nothing if it is too far."""
     always = _hidden()[0]
-    for index in range(offset + 1, len(text)):
-        character = text[index]
-        if character in always or (past_marks and category(character) in ("Mn", "Me") and character not in _SELECTORS):
-            continue
-        return character
+    for character in text[ahead : ahead + _REACH]:
+        if category(character) not in ("Mn", "Me") and character not in always and character not in _MEANINGFUL:
+            return character
     return ""
 
 
@@ -280,10 +286,9 @@ def _is_ideograph(character: str) -> bool:
 _SEPARATORS = "\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _SPACING = re.compile(f"(?P<line_break>\r\n|[\n\r])|(?P<tab>\t)|(?P<space>[{_SEPARATORS}])")
 _EDGE = re.compile(f"[ \t\n\r{_SEPARATORS}]*+")
-_QUOTED = r'"(?:[^"\\]|\\.)*+"?'
 _ESCAPE_OR_BREAK = re.compile(r"\\.|[\t\n\r]", re.DOTALL)
-_NESTED_TOKEN = re.compile(rf'{_QUOTED}|[({{]|[)}}]|[^"(){{}},=]+|[,=]', re.DOTALL)
-_FLAT_TOKEN = re.compile(rf'{_QUOTED}|[({{]|[)}}]|\#|[^"(){{}},=#]+|[,=]', re.DOTALL)
+_NESTED_TOKEN = re.compile(rf'{QUOTED_PATTERN}|[({{]|[)}}]|[^"(){{}},=]+|[,=]', re.DOTALL)
+_FLAT_TOKEN = re.compile(rf'{QUOTED_PATTERN}|[({{]|[)}}]|\#|[^"(){{}},=#]+|[,=]', re.DOTALL)
 
 
 def _with_plain_spaces(text: str) -> tuple[str, list[TextFinding]]:

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from silp.characters import ascii_look, unicode_table
 from silp.frontends.notation import CODE, MATH, Notation
+from silp.hidden import QUOTED_PATTERN
 from silp.text import escape_invisible, is_visible, quote
 
 __all__ = ["Role", "Word", "escape_kept", "string_value", "words"]
@@ -35,9 +36,9 @@ class Word(NamedTuple):
 _NOTATIONS = {"code": CODE, "math": MATH}
 _JSON = frozenset({"json", "nl_json"})
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_STRING = re.compile(QUOTED_PATTERN, re.DOTALL)
 _ESCAPE_OR_RUN = re.compile(r"\\.|[^\\ -~]+", re.DOTALL)
-_JSON_TOKEN = re.compile(rf'{_STRING.pattern}|[\[\]{{}},:]|[^"\[\]{{}},:]+', re.DOTALL)
+_JSON_TOKEN = re.compile(rf'{QUOTED_PATTERN}|[\[\]{{}},:]|[^"\[\]{{}},:]+', re.DOTALL)
 _SPACES = re.compile(" *+")
 _FLAT = frozenset({"condition", "trailing", "flow", "alternatives", "group"})
 _CONDITION = frozenset({"condition", "trailing", "group"})
