@@ -299,6 +299,21 @@ def test_an_ir_that_was_changed_after_validation_is_checked_again() -> None:
                 silp.compile(late, frontend)
 
 
+def test_an_ir_that_is_none_any_more_is_refused_everywhere() -> None:
+    looped = silp.decode("start(hike{x:=[1]})")
+    assert looped.entities[0].__pydantic_extra__
+    looped.entities[0].__pydantic_extra__["x"].append(looped.entities[0].__pydantic_extra__["x"])
+    nested = silp.decode("start(hike)")
+    nested.entities.append(nested.entities)  # type: ignore[arg-type]
+    stranger = silp.decode("start(hike)")
+    stranger.entities.append(stranger)  # type: ignore[arg-type]
+    for ir in (looped, nested, stranger):
+        assert not silp.validate(ir).ok
+        for call in (silp.compile, silp.normalize, silp.SilpIR.to_json, lambda ir: silp.equivalent(ir, ir)):
+            with pytest.raises(SilpError):
+                call(ir)
+
+
 def test_assignment_is_validated() -> None:
     ir = silp.SilpIR.from_dict(MINIMAL)
     with pytest.raises(ValidationError):

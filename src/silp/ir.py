@@ -38,6 +38,7 @@ __all__ = [
     "normalize",
     "req_id",
     "require_supported",
+    "revalidated",
     "trusted",
 ]
 
@@ -181,8 +182,10 @@ class SilpIR(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the IR as plain data in schema order; absent fields are left out, extra fields come last."""
-        root: dict[str, Any] = {name: _plain(value) for name, value in self.__dict__.items()}
-        return root
+        try:
+            return {name: _plain(value) for name, value in self.__dict__.items()}
+        except RecursionError:
+            raise SilpError(ErrorCode.INVALID_SYNTAX, "the IR holds a list that contains itself: remove it") from None
 
     def to_json(self, *, max_depth: int = MAX_DEPTH) -> str:
         """Return the IR as one line of compact JSON that `from_json` reads back, free of invisible characters.
@@ -242,6 +245,16 @@ def as_ir(data: SilpIR | Mapping[str, Any]) -> SilpIR:
     return data if isinstance(data, SilpIR) else SilpIR.from_dict(data)
 
 
+def revalidated(ir: SilpIR) -> SilpIR:
+    """Return the IR validated again, for when it was changed behind the back of its models; raises SilpError
+    (invalid_syntax) if it is no valid IR any more."""
+    try:
+        data = ir.model_dump(warnings=False)
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise SilpError(ErrorCode.INVALID_SYNTAX, f"the IR was changed and is no IR any more: {error}") from None
+    return SilpIR.from_dict(data)
+
+
 def require_supported(version: str, *, text: str | None = None, offset: int | None = None) -> None:
     """Raise SilpError (unsupported_version) if this codec does not speak `version` of the protocol, which stands in
     `text` at `offset`."""
@@ -277,7 +290,7 @@ def normalize(ir: SilpIR | Mapping[str, Any]) -> dict[str, Any]:
     Defaults are filled in, each entity has its action, absent optional fields are left out, arrays keep their order,
     extra fields their JSON types, and meta has no req_id. Raises SilpError (invalid_syntax) for an invalid IR.
     """
-    root = as_ir(ir).to_dict()
+    root = (revalidated(ir) if isinstance(ir, SilpIR) else SilpIR.from_dict(ir)).to_dict()
     intent = root["intent"]
     root["entities"] = [
         {"id": entity.pop("id"), "value": entity.pop("value"), "action": entity.pop("action", intent), **entity}

@@ -158,24 +158,26 @@ def not_json(value: object, *, max_depth: int | None = None) -> str:
     that do not contain themselves. Cost: linear in the size of the value, no recursion.
     """
     path: list[str | int] = []
-    open_values: list[tuple[object, Iterator[tuple[str | int, object]]]] = []
+    open_values: list[tuple[int, Iterator[tuple[str | int, object]]]] = []
+    ancestors: set[int] = set()
     while True:
         reason, children = _inspect(value)
         if children is not None:
-            if any(value is ancestor for ancestor, _ in open_values):
+            if id(value) in ancestors:
                 reason = "a value that contains itself is not JSON data"
             elif max_depth is not None and len(open_values) >= max_depth:
                 reason = f"nested deeper than {max_depth} levels: flatten the data, or raise max_depth"
         if reason:
             return f"{reason} (at {json_path(path)})" if path else reason
         if children is not None:
-            open_values.append((value, children))
+            open_values.append((id(value), children))
+            ancestors.add(id(value))
             path.append(0)
         while open_values:
             if (child := next(open_values[-1][1], None)) is not None:
                 path[-1], value = child
                 break
-            open_values.pop()
+            ancestors.discard(open_values.pop()[0])
             path.pop()
         if not open_values:
             return ""
@@ -189,7 +191,7 @@ def _inspect(value: object) -> tuple[str, Iterator[tuple[str | int, object]] | N
         return "", enumerate(cast("list[object]", value))
     if kind is dict:
         members = cast("dict[object, object]", value)
-        reasons = (_not_utf8(key) if type(key) is str else f"the key {key!r} is not a string" for key in members)
+        reasons = (_not_utf8(key) if type(key) is str else f"{_named(key)} is not a string" for key in members)
         return next(filter(None, reasons), ""), iter(cast("dict[str, object]", members).items())
     if kind is float and not isfinite(cast("float", value)):
         return f"{value} is not a JSON number: leave it out, or write it as a string", None
@@ -198,6 +200,11 @@ def _inspect(value: object) -> tuple[str, Iterator[tuple[str | int, object]] | N
     if kind in (int, float, bool, NoneType):
         return "", None
     return f"a {kind.__name__} is not JSON data: convert it first", None
+
+
+def _named(key: object) -> str:
+    # What a stranger's __repr__ does is unknown.
+    return f"the key {key!r}" if type(key) in (int, float, bool, NoneType) else f"a key of type {type(key).__name__}"
 
 
 def _not_utf8(text: str) -> str:

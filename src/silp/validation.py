@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from silp.errors import ErrorCode, Finding, SilpError
 from silp.frontends.notation import OPERATORS
-from silp.ir import SILP_VERSION, SilpIR, is_action_code
+from silp.ir import SILP_VERSION, SilpIR, is_action_code, revalidated
 from silp.verbs import APPROVED, EXCLUDED
 
 __all__ = ["PolicyName", "Report", "actions", "validate"]
@@ -53,9 +53,9 @@ def validate(data: SilpIR | Mapping[str, Any], *, policy: PolicyName = "strict")
     if policy not in ("strict", "advisory"):
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"policy must be 'strict' or 'advisory', found {policy!a}")
     try:
-        ir = SilpIR.from_dict(data.model_dump(warnings=False) if isinstance(data, SilpIR) else data)
+        ir = revalidated(data) if isinstance(data, SilpIR) else SilpIR.from_dict(data)
     except SilpError as error:
-        return Report(error.findings, ())
+        return Report(error.findings or (Finding("not_json", "$", error.message),), ())
     errors: list[Finding] = []
     warnings: list[Finding] = []
     for rule, severity in _RULES.items():

@@ -14,7 +14,7 @@ from silp.errors import ErrorCode, SilpError
 from silp.frontends import flat_json, reader, writer
 from silp.frontends.notation import CODE, MATH, Notation
 from silp.frontends.prose import prose
-from silp.ir import SilpIR, as_ir, req_id, require_supported
+from silp.ir import SilpIR, as_ir, req_id, require_supported, revalidated
 from silp.strict_json import MAX_DEPTH
 from silp.text import quote
 
@@ -161,7 +161,7 @@ def compile(
         return chosen.compile(checked, meta=meta, max_depth=max_depth)
     except (AttributeError, KeyError, TypeError, ValueError):
         # The IR was changed behind the back of its models: validate it again, and say what is wrong if it is.
-        checked = SilpIR.from_dict(checked.model_dump(warnings=False))
+        checked = revalidated(checked)
         require_supported(checked.silp)
         return chosen.compile(checked, meta=meta, max_depth=max_depth)
 
