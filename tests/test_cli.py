@@ -138,3 +138,77 @@ def test_the_output_is_utf8_whatever_the_locale() -> None:
         env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"},
     )
     assert done.stdout == "start(Straße)\n".encode()
+
+
+class TestLock:
+    @pytest.fixture(autouse=True)
+    def record(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.chdir(tmp_path)
+        return tmp_path / ".silp" / "compile.lock"
+
+    def test_add_writes_the_frozen_payload(self, record: Path) -> None:
+        assert run("lock", "add", stdin=IR).stdout == "start(Straße)\n"
+        entry = json.loads(run("lock", "add", "--json", stdin=IR).stdout)
+        assert (entry["sequence"], entry["payload"]) == (1, "start(Straße)")
+        assert run("lock", "add", "-f", "json", stdin=IR).stdout == '{"intent":"!START","act":"Straße"}\n'
+        assert record.read_bytes().count(b"\n") == 2
+
+    def test_add_says_what_it_mended(self, record: Path) -> None:
+        run("lock", "add", stdin=IR)
+        with record.open("ab") as stream:
+            stream.write(b'{"codec":')
+        done = run("lock", "add", "-f", "json", stdin=IR)
+        assert done.exit_code == 0
+        assert "incomplete (9 bytes), and was cut off" in done.stderr
+
+    def test_check_fails_for_what_is_not_frozen(self, tmp_path: Path) -> None:
+        run("lock", "add", stdin=IR)
+        done = run("lock", "check", "-", stdin=IR)
+        assert (done.exit_code, done.stdout) == (0, "entry 1: start(Straße)\n")
+        done = run("lock", "check", "-f", "json", "-", stdin=IR)
+        assert done.exit_code == 1
+        assert "the record has no json payload of this IR" in done.stderr
+        assert run("lock", "check", "--payloads", "-", stdin="start(Straße)\n").exit_code == 0
+        done = run("lock", "check", "--payloads", "--json", "-", stdin='start("Straße")\n')
+        assert done.exit_code == 1
+        assert json.loads(done.stdout)["error"]["expected"] == "start(Straße)"
+        assert run("lock", "check").stdout.startswith(f"{Path('.silp/compile.lock')}: 1 entries, intact, head sha256:")
+
+    def test_verify_reports_for_people_and_programs(self, record: Path) -> None:
+        for number in range(3):
+            run("lock", "add", stdin=IR.replace("Stra", f"{number}"))
+        head = run("lock", "head").stdout.strip()
+        assert json.loads(run("lock", "head", "--json").stdout) == {"sequence": 3, "digest": head}
+        assert run("lock", "verify", "--head", head, "--chain-only").exit_code == 0
+        lines = record.read_bytes().splitlines(keepends=True)
+        record.write_bytes(lines[0] + lines[2])
+        done = run("lock", "verify")
+        assert done.exit_code == 1
+        assert done.stdout.splitlines()[0] == "error: 1 of the entries 2 to 2 are gone [removed]"
+        assert "1 entries, NOT INTACT" in done.stdout
+        report = json.loads(run("lock", "verify", "--json").stdout)
+        assert (report["ok"], report["entries"], report["errors"][0]["code"]) == (False, 1, "removed")
+
+    def test_show_escapes_what_a_terminal_would_obey(self, record: Path) -> None:
+        run("lock", "add", stdin=IR)
+        run("lock", "add", "-f", "json", stdin=IR)
+        assert len(run("lock", "show").stdout.splitlines()) == 2
+        assert json.loads(run("lock", "show", "--json", "2").stdout)["frontend"] == "json"
+        done = run("lock", "show", "2", "7")
+        assert (done.exit_code, done.stderr) == (1, f"{Path('.silp/compile.lock')}: there is no entry 7\n")
+
+    def test_keys_sign_the_head(self, tmp_path: Path) -> None:
+        run("lock", "add", stdin=IR)
+        assert run("lock", "keygen", "key").stdout == "key.pub\n"
+        assert run("lock", "verify", "--key", "key.pub").exit_code == 1
+        assert run("lock", "head", "--sign", "key").exit_code == 0
+        assert run("lock", "verify", "--key", "key.pub").exit_code == 0
+        done = run("lock", "keygen", "key")
+        assert (done.exit_code, done.stderr) == (1, "key: decode_failed: cannot create key: File exists\n")
+
+    def test_a_missing_record_is_an_error_with_what_to_do(self) -> None:
+        done = run("lock", "verify")
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert "there is no such file" in done.stderr
+        error = json.loads(run("lock", "verify", "--json").stdout)["error"]
+        assert error["code"] == "decode_failed"

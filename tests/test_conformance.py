@@ -12,6 +12,7 @@ import pytest
 
 import silp
 from silp.errors import SilpError
+from silp.lock import Lock, ir_digest
 from silp.strict_json import parse_json
 from silp.text import is_visible
 
@@ -27,8 +28,14 @@ FIELDS = {
     "equivalence": {"name", "a", "b", "equivalent"},
     "req_id": {"payload", "req_id", "req_id_scope_limited"},
     "validate": {"name", "ir", "policy", "errors", "warnings"},
+    "lock_digest": {"name", "ir", "canonical", "digest"},
+    "lock_verify": {"name", "text", "errors", "warnings"},
 }
-OPTIONAL = {"roundtrip": {"natural", *(f"{notation}_omit" for notation in NOTATIONS)}, "invalid": {"frontend"}}
+OPTIONAL = {
+    "lock_verify": {"head"},
+    "roundtrip": {"natural", *(f"{notation}_omit" for notation in NOTATIONS)},
+    "invalid": {"frontend"},
+}
 
 
 def lines(kind: str) -> list[str]:
@@ -154,9 +161,25 @@ def test_a_payload_has_its_request_ids(vector: Vector) -> None:
     assert silp.req_id(vector["payload"], scope_limited=True) == vector["req_id_scope_limited"]
 
 
+@vectors("lock_digest")
+def test_an_ir_has_its_digest(vector: Vector) -> None:
+    assert vector["digest"] == "sha256:" + hashlib.sha256(vector["canonical"].encode()).hexdigest()
+    assert ir_digest(vector["ir"]) == vector["digest"]
+
+
+@vectors("lock_verify")
+def test_a_record_is_verified(vector: Vector, tmp_path: Path) -> None:
+    record = tmp_path / "compile.lock"
+    record.write_bytes(vector["text"].encode())
+    assert_findings(Lock(record).verify(head=vector.get("head")), vector)
+
+
 @vectors("validate")
 def test_validation_finds_what_is_wrong(vector: Vector) -> None:
-    report = silp.validate(vector["ir"], policy=vector["policy"])
+    assert_findings(silp.validate(vector["ir"], policy=vector["policy"]), vector)
+
+
+def assert_findings(report: silp.Report, vector: Vector) -> None:
     for findings, expected in ((report.errors, vector["errors"]), (report.warnings, vector["warnings"])):
         found = [{"code": finding.code, "path": finding.path} for finding in findings]
         assert sorted(map(exact, found)) == sorted(map(exact, expected))

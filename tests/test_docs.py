@@ -18,8 +18,9 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/lock.md"])
+def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("silp.frontends._registry", {**silp.list_frontends()})
     blocks = BLOCK.findall((ROOT / page).read_text("utf-8"))
     examples = [
@@ -35,7 +36,8 @@ def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytes
         assert printed.getvalue() == expected
 
 
-def test_shell_examples_of_the_readme_succeed() -> None:
+def test_shell_examples_of_the_readme_succeed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SILP_LOCK", str(tmp_path / "compile.lock"))
     blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
     lines = [line for language, code in blocks if language == "sh" for line in code.splitlines() if "silp " in line]
     assert len(lines) >= 6
@@ -44,6 +46,28 @@ def test_shell_examples_of_the_readme_succeed() -> None:
         done = subprocess.run(["bash", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, ""), line
         assert done.stdout
+
+
+def test_the_recipes_for_continuous_integration_catch_a_changed_payload(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "lock.md").read_text("utf-8")
+    hook = re.findall(r"entry: (silp .*)", (ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))[0]
+    steps = [step for step in re.findall(r"- run: (silp .*)", page) if step] + [f"{hook} prompts/one.json"]
+    assert len(steps) == 3
+
+    def run(command: str) -> int:
+        script = f'silp() {{ "{sys.executable}" -m silp "$@"; }}\n{command}'
+        return subprocess.run(["bash", "-ec", script], cwd=tmp_path, capture_output=True, check=False).returncode
+
+    (tmp_path / "prompts").mkdir()
+    prompt = tmp_path / "prompts" / "one.json"
+    prompt.write_text('{"intent":"!START","meta":{"req_id":"0000"}}')
+    assert run("silp lock add prompts/*.json") == 0
+    assert [run(step) for step in steps] == [0, 0, 0]
+    prompt.write_text('{"intent":"!CANCEL","meta":{"req_id":"0000"}}')
+    assert [run(step) for step in steps] == [0, 1, 1]
+    record = tmp_path / ".silp" / "compile.lock"
+    record.write_bytes(record.read_bytes().replace(b"start", b"email"))
+    assert [run(step) for step in steps] == [1, 1, 1]
 
 
 def test_the_page_on_notations_shows_the_lexemes_of_the_tables() -> None:

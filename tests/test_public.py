@@ -13,7 +13,7 @@ from silp.errors import ErrorCode, SilpError
 from silp.frontends import Frontend, register_frontend
 
 PUBLIC = [
-    "MAX_DEPTH", "Alternative", "Constraint", "Entity", "ErrorCode", "Finding", "Frontend", "Meta", "Policy",
+    "MAX_DEPTH", "Alternative", "Constraint", "Entity", "ErrorCode", "Finding", "Frontend", "Lock", "Meta", "Policy",
     "Received", "Report",
     "SilpError", "SilpIR", "compile", "decode", "equivalent", "get_frontend", "json_schema", "list_frontends",
     "normalize", "receive", "register_frontend", "req_id", "sanitize", "validate",

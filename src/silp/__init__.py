@@ -23,6 +23,7 @@ __all__ = [
     "ErrorCode",
     "Finding",
     "Frontend",
+    "Lock",
     "Meta",
     "Policy",
     "Received",
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         normalize,
         req_id,
     )
+    from silp.lock import Lock
     from silp.receiving import Policy, Received, receive
     from silp.strict_json import MAX_DEPTH
     from silp.validation import Report, validate
@@ -70,6 +72,7 @@ _HOME = {
         "silp.frontends": "Frontend compile decode get_frontend list_frontends register_frontend",
         "silp.ir": "Alternative Constraint Entity Meta SilpIR equivalent json_schema normalize req_id",
         "silp.hidden": "sanitize",
+        "silp.lock": "Lock",
         "silp.receiving": "Policy Received receive",
         "silp.strict_json": "MAX_DEPTH",
         "silp.validation": "Report validate",
