@@ -252,6 +252,13 @@ def test_a_cut_off_end_and_a_rewritten_history_are_found_by_an_anchored_head(fil
     assert codes(filled, head=head) == [("truncated", "$")]
 
 
+@pytest.mark.parametrize("head", ["", "abc", "sha256:", "SHA256:" + "0" * 64, "sha256:" + "0" * 64 + "\n"])
+def test_a_head_that_is_no_digest_is_refused(filled: Lock, head: str) -> None:
+    with pytest.raises(SilpError, match="is no digest") as refused:
+        filled.verify(head=head)
+    assert refused.value.code is ErrorCode.INVALID_SYNTAX
+
+
 @settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_whatever_is_done_to_the_lines_is_found(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:

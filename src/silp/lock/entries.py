@@ -16,7 +16,17 @@ import rfc8785
 from silp.errors import ErrorCode, SilpError
 from silp.ir import SilpIR, normalize
 
-__all__ = ["GENESIS", "Entry", "canonical_json", "digest", "ir_digest", "read_entry", "seal", "write_entry"]
+__all__ = [
+    "GENESIS",
+    "Entry",
+    "canonical_json",
+    "digest",
+    "ir_digest",
+    "is_digest",
+    "read_entry",
+    "seal",
+    "write_entry",
+]
 
 _LARGEST_SAFE = 2**53 - 1
 _TAGS = ("$float", "$integer", "$object")
@@ -52,6 +62,11 @@ class Entry(NamedTuple):
 def digest(data: bytes) -> str:
     """Return the SHA-256 of `data` as the record writes it."""
     return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def is_digest(text: str) -> bool:
+    """Return whether `text` has the form of a digest."""
+    return re.fullmatch(_DIGEST, f'"{text}"') is not None
 
 
 GENESIS = digest(b"silp compile.lock v1")

@@ -23,7 +23,7 @@ from silp.errors import ErrorCode, Finding, SilpError, shown
 from silp.frontends import compile, decode, get_frontend
 from silp.ir import SilpIR
 from silp.lock.chain import EMPTY, Head, diagnose, follows, walk
-from silp.lock.entries import Entry, digest, ir_digest, read_entry, seal, write_entry
+from silp.lock.entries import Entry, digest, ir_digest, is_digest, read_entry, seal, write_entry
 from silp.lock.signatures import read_signatures
 from silp.validation import Report
 
@@ -156,9 +156,14 @@ class Lock:
         in the file `key` do not fit. Warnings: `torn` for an incomplete last line, `unknown_frontend` for payloads that
         cannot be decoded here, `unsigned` for entries behind the last signature.
 
-        Raises SilpError (decode_failed) if there is no record, or an entry beyond `max_entry_bytes`. Memory: one entry;
+        Raises SilpError: invalid_syntax if `head` is no digest, decode_failed if there is no record or an entry is
+        beyond `max_entry_bytes`. Memory: one entry;
         for a broken record, its digests.
         """
+        if head is not None and not is_digest(head):
+            raise SilpError(
+                ErrorCode.INVALID_SYNTAX, f"{head!a} is no digest: a head is 'sha256:' and 64 hex characters"
+            )
         errors: list[Finding] = []
         warnings: list[Finding] = []
         signed = read_signatures(self.path, key, errors) if key is not None else {}
