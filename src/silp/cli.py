@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import silp
+from silp.chat import chat
 from silp.errors import SilpError, shown
 from silp.frontends import compile, decode, list_frontends
 from silp.ir import SilpIR, equivalent, json_schema, req_id
@@ -261,4 +262,5 @@ def demo_command() -> None:
         sys.exit(1)
 
 
+main.add_command(chat)
 main.add_command(lock)

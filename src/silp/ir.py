@@ -279,9 +279,13 @@ def json_schema() -> dict[str, Any]:
 def req_id(payload: str, *, scope_limited: bool = False) -> str:
     """Return the request id of a payload text: the first 8 hex characters of its SHA-256 (protocol section 3.6).
 
-    `scope_limited=True` returns 4, which is only fit for short-lived sessions with few concurrent requests.
+    `scope_limited=True` returns 4, which is only fit for short-lived sessions with few concurrent requests. Raises
+    SilpError (invalid_syntax) for what is no text in UTF-8.
     """
-    return hashlib.sha256(payload.encode()).hexdigest()[: 4 if scope_limited else 8]
+    try:
+        return hashlib.sha256(payload.encode()).hexdigest()[: 4 if scope_limited else 8]
+    except (UnicodeEncodeError, AttributeError, TypeError):
+        raise SilpError(ErrorCode.INVALID_SYNTAX, "a payload is a str without lone surrogates") from None
 
 
 def normalize(ir: SilpIR | Mapping[str, Any]) -> dict[str, Any]:

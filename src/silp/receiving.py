@@ -32,6 +32,7 @@ __all__ = [
     "Scanner",
     "inspect",
     "receive",
+    "require_size",
     "strings_of",
 ]
 
@@ -145,10 +146,7 @@ def receive(text: str, frontend: str | None = None, *, policy: Policy | None = N
     for what the policy refuses, with the findings.
     """
     policy = Policy() if policy is None else policy
-    if not isinstance(text, str):
-        raise SilpError(ErrorCode.INVALID_SYNTAX, f"expected a payload as str, found {type(text).__name__}")
-    if len(text) > policy.max_bytes or len(text.encode("utf-8", "surrogatepass")) > policy.max_bytes:
-        raise _refusal(f"the payload is larger than {policy.max_bytes} bytes: send less, or raise max_bytes")
+    require_size(text, policy)
     clean, removed = sanitize(text, strict=policy.strict)
     name, ir, payload, look_alikes = _read(clean, frontend, policy)
     findings = [_located(found, found.offset) for found in removed]
@@ -166,6 +164,14 @@ def receive(text: str, frontend: str | None = None, *, policy: Policy | None = N
     if suspicious and policy.strict:
         raise _refusal("the payload is suspicious", suspicious)
     return Received(ir, name, (*findings, *suspicious))
+
+
+def require_size(text: str, policy: Policy) -> None:
+    """Raise SilpError if `text` is no str (invalid_syntax) or larger than the policy allows (decode_failed)."""
+    if not isinstance(text, str):
+        raise SilpError(ErrorCode.INVALID_SYNTAX, f"expected a payload as str, found {type(text).__name__}")
+    if len(text) > policy.max_bytes or len(text.encode("utf-8", "surrogatepass")) > policy.max_bytes:
+        raise _refusal(f"the payload is larger than {policy.max_bytes} bytes: send less, or raise max_bytes")
 
 
 def inspect(text: str, frontend: str | None = None) -> tuple[TextFinding, ...]:
