@@ -39,6 +39,7 @@ format: .venv/installed
 bench: .venv/installed
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/lock.py
+	$(BIN)/python bench/sessions.py
 
 fuzz: .venv/installed
 	SILP_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n 2 tests/test_properties.py

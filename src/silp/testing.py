@@ -1,6 +1,6 @@
-"""Tests for implementations: a contract that every frontend must keep, and generators of hostile IRs.
+"""Tests for implementations: the contracts that every frontend and every store of sessions must keep, and generators.
 
-Lives here: `irs`, a Hypothesis strategy, and `check_frontend`. Both need the extra `silp-codec[testing]`.
+Lives here: `check_frontend`, `check_store`, and `irs`, a Hypothesis strategy. Needs the extra `silp-codec[testing]`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import Any
 from silp.errors import ErrorCode, SilpError
 from silp.frontends import Frontend, MetaMode
 from silp.ir import SilpIR, equivalent, normalize
+from silp.sessions import Key, MemoryStore, Record, Store
 from silp.strict_json import MAX_DEPTH
 from silp.text import is_visible
 
@@ -19,7 +20,7 @@ try:
 except ImportError as error:
     raise ImportError("silp.testing needs Hypothesis: pip install 'silp-codec[testing]'") from error
 
-__all__ = ["check_frontend", "hostile_text", "irs", "json_values", "plain_irs"]
+__all__ = ["check_frontend", "check_store", "hostile_text", "irs", "json_values", "plain_irs"]
 
 _SYNTAX = (
     "if ; else: ; else ; and ; then ; with ; not ;not(;!;!!;¬; ⇒ ; ∧ ; ⊕ ; ≫ ;≠;≤;≥;<;>;==;!=;<=;>=;=;:=; -> ;(;);{;}"
@@ -138,3 +139,39 @@ def check_frontend(frontend: Frontend, *, max_examples: int = 500) -> None:
 
     compiles()
     decodes()
+
+
+def check_store(store: Store, *, max_examples: int = 100) -> None:
+    """Check that a store of sessions keeps its contract; raises AssertionError with the steps that break it.
+
+    Steps of any kind have the outcome that they have in memory, whatever the scopes, payloads and times are. The store
+    may hold other sessions, and is left with those that the check makes.
+    """
+    # A check of its own scopes, so that no run meets what an earlier one left.
+    scopes, ids = st.sampled_from(["a", "b", "a:b", "é\u200d{}", ""]), st.sampled_from(["00", "zz"])
+    run = 0
+
+    @settings(max_examples=max_examples, deadline=None)
+    @given(st.lists(st.tuples(scopes, ids, st.integers(0, 9), hostile_text(), st.floats(0, 1e12)), max_size=25))
+    def behaves(steps: list[tuple[str, str, int, str, float]]) -> None:
+        nonlocal run
+        run += 1
+        model = MemoryStore()
+        for number, (scope, session_id, kind, payload, now) in enumerate(steps):
+            key = Key(f"{scope} {id(behaves)} {run}", session_id)
+            stored = model.load(key)
+            stamp = f"{number:016x}"
+            fresh = Record(0, 1 + 4 * (kind % 2), now, now, stamp)
+            old, new, turn = {
+                0: (None, fresh, None),
+                1: (stored, None, None),
+                2: (fresh, fresh._replace(turns=1), payload),
+                3: (stored, fresh, None),
+            }.get(kind, (stored, stored and stored._replace(turns=stored.turns + 1, used=now, stamp=stamp), payload))
+            if old is None and new is None:
+                continue
+            assert store.swap(key, old, new, turn) == model.swap(key, old, new, turn), (kind, key)
+            assert store.load(key) == model.load(key)
+            assert store.context(key) == model.context(key)
+
+    behaves()
