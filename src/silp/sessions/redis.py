@@ -15,23 +15,27 @@ if TYPE_CHECKING:
 
 __all__ = ["RedisStore"]
 
-# Compare and set. A client that lost its connection may run it twice: the second time, the new record stands there.
-_SWAP = """
-local stored = redis.call('GET', KEYS[1]) or ''
-if stored == ARGV[2] and stored ~= '' then return 1 end
-if stored ~= ARGV[1] then return 0 end
+# A session is one list: its record, which begins with the stamp, and the turns of its context. The arguments are the
+# stamp that the stored record must have, the new record, how long to keep the list if the record starts a context, and
+# the turn if there is one; empty for none. A client that lost its connection may run this twice: the second time, the
+# new record stands there.
+_SWAP = b"""
+local stored = redis.call('LINDEX', KEYS[1], 0) or ''
+if stored == ARGV[2] then return 1 end
+if string.sub(stored, 1, 16) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
-    redis.call('DEL', KEYS[1], KEYS[2])
-    return 1
-end
-redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
-if ARGV[4] == '1' then redis.call('DEL', KEYS[2]) end
-if ARGV[5] then
-    redis.call('RPUSH', KEYS[2], ARGV[5])
-    redis.call('PEXPIRE', KEYS[2], ARGV[3])
+    redis.call('DEL', KEYS[1])
+elseif ARGV[3] ~= '' then
+    redis.call('DEL', KEYS[1])
+    redis.call('RPUSH', KEYS[1], ARGV[2], unpack(ARGV, 4))
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+else
+    redis.call('LSET', KEYS[1], 0, ARGV[2])
+    if ARGV[4] then redis.call('RPUSH', KEYS[1], ARGV[4]) end
 end
 return 1
 """
+_SWAP_ID = hashlib.sha1(_SWAP, usedforsecurity=False).hexdigest().encode()  # the name that Redis gives a script
 
 
 class RedisStore:
@@ -56,33 +60,41 @@ class RedisStore:
         except ImportError:
             message = "sessions in Redis need the extra: pip install 'silp-codec[redis]'"
             raise SilpError(ErrorCode.DECODE_FAILED, message) from None
-        self._error = redis.RedisError
+        self._error, self._no_script = redis.RedisError, redis.exceptions.NoScriptError
         self._client: Any = redis.Redis.from_url(client) if isinstance(client, str) else client
-        self._prefix, self._keep = prefix, str(int(keep_seconds * 1000) + 60_000)
-        self._script = self._client.register_script(_SWAP)
+        self._prefix, self._keep = prefix, b"%d" % (keep_seconds * 1000 + 60_000)
 
     def load(self, key: Key) -> Record | None:
         """Return the record, or None if there is none."""
         with self._failing_clearly():
-            return _read(self._client.get(self._names(key)[0]))
+            return _read(self._client.lindex(self._name(key), 0))
 
     def swap(self, key: Key, old: Record | None, new: Record | None, turn: str | None = None) -> bool:
         """Replace `old` by `new`; return False if another record is stored."""
-        fresh = "1" if new is not None and new.starts_context else "0"
-        arguments = [_written(old), _written(new), self._keep, fresh, *([] if turn is None else [turn])]
         with self._failing_clearly():
-            return bool(self._script(keys=self._names(key), args=arguments))
+            # Bytes, since the client takes much longer to encode anything else.
+            arguments = [
+                *(1, self._name(key)),
+                b"" if old is None else old.stamp.encode(),
+                b"" if new is None else _written(new),
+                self._keep if new is not None and new.starts_context else b"",
+                *([] if turn is None else [turn.encode()]),
+            ]
+            try:
+                return bool(self._client.execute_command("EVALSHA", _SWAP_ID, *arguments))
+            except self._no_script:
+                return bool(self._client.execute_command("EVAL", _SWAP, *arguments))
 
     def context(self, key: Key) -> list[str]:
         """Return the turns since the last renewal, in order."""
         with self._failing_clearly():
-            turns = self._client.lrange(self._names(key)[1], 0, -1)
+            turns = self._client.lrange(self._name(key), 1, -1)
         return [turn.decode() if isinstance(turn, bytes) else turn for turn in turns]
 
-    def _names(self, key: Key) -> list[str]:
+    def _name(self, key: Key) -> bytes:
+        # A digest, since a scope may name a person, and may be long.
         scope = hashlib.sha256(key.scope.encode("utf-8", "surrogatepass")).hexdigest()
-        name = f"{self._prefix}:{{{scope}.{key.session_id}}}"  # braces: one slot of a cluster
-        return [name, f"{name}:turns"]
+        return f"{self._prefix}:{scope}:{key.session_id}".encode()
 
     @contextmanager
     def _failing_clearly(self) -> Iterator[None]:
@@ -92,12 +104,12 @@ class RedisStore:
             raise SilpError(ErrorCode.DECODE_FAILED, f"the sessions in Redis cannot be used: {error}") from None
 
 
-def _written(record: Record | None) -> str:
-    return "" if record is None else " ".join(map(repr, record[:-1])) + " " + record.stamp
+def _written(record: Record) -> bytes:
+    return f"{record.stamp} {record.turns} {record.heartbeat} {record.opened!r} {record.used!r}".encode()
 
 
 def _read(text: bytes | str | None) -> Record | None:
     if text is None:
         return None
-    turns, heartbeat, opened, used, stamp = (text.decode() if isinstance(text, bytes) else text).split(" ")
+    stamp, turns, heartbeat, opened, used = (text.decode() if isinstance(text, bytes) else text).split(" ")
     return Record(int(turns), int(heartbeat), float(opened), float(used), stamp)
