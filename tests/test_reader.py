@@ -140,3 +140,21 @@ def test_a_long_text_is_shown_around_the_offset() -> None:
     line, caret = str(refused.value).splitlines()[-2:]
     assert line == f"  ...{'a' * 40}({'b' * 39}..."
     assert caret.index("^") == line.index("(")
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [("if a(b,c,d,e): x()", "')'"), ("if a(b,c,d: x()", "')'"), ("if a(b: x()", "',' or ')'")],
+)
+def test_a_predicate_says_what_may_follow_its_last_argument(payload: str, expected: str) -> None:
+    with pytest.raises(SilpError) as refused:
+        silp.decode(payload)
+    assert refused.value.expected == expected
+
+
+def test_a_limit_of_no_nesting_refuses_the_array_of_a_seq() -> None:
+    for payload in ('start("a") # seq:=["!A"]', 'start(a) # seq:=["!A"]'):
+        with pytest.raises(SilpError, match="nested deeper than 0 levels") as refused:
+            silp.decode(payload, max_depth=0)
+        assert refused.value.offset == payload.index("[")
+        assert silp.decode(payload, max_depth=1).meta.seq == ["!A"]

@@ -402,3 +402,13 @@ def test_long_hostile_texts_take_linear_time(unit: str, frontend: str) -> None:
         assert sanitize(clean)[0] == clean
         named, _ = normalize_names(clean, frontend)
         assert len(escape_kept(named, frontend)) >= len(named)
+
+
+def test_an_offset_within_or_behind_a_replacement_is_that_of_what_it_replaces() -> None:
+    text = 'start("a\nb\r\nc")'
+    clean, findings = sanitize(text)
+    assert clean == 'start("a\\nb\\r\\nc")'
+    for character in '"abc)':
+        assert original_offset(clean.rindex(character), findings) == text.rindex(character)
+    line_break = clean.index("\\n")
+    assert {original_offset(line_break + within, findings) for within in (0, 1)} == {text.index("\n")}
