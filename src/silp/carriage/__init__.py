@@ -1,0 +1,1 @@
+"""Payloads inside the messages of other protocols (protocol section 7)."""
