@@ -15,6 +15,8 @@ SECONDS ?= 60
 
 run: .venv/installed
 	$(BIN)/silp demo
+	@echo 'and two agents over MCP stdio:'
+	@$(BIN)/python examples/mcp_stdio.py
 
 test: .venv/installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
@@ -40,6 +42,7 @@ bench: .venv/installed
 	$(BIN)/python bench/bench.py
 	$(BIN)/python bench/lock.py
 	$(BIN)/python bench/sessions.py
+	$(BIN)/python bench/tool_calls.py
 
 fuzz: .venv/installed
 	SILP_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -n 2 tests/test_properties.py

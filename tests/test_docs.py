@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/lock.md", "docs/negotiation.md"])
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/lock.md", "docs/negotiation.md", "docs/mcp.md"])
 def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("silp.frontends._registry", {**silp.list_frontends()})
@@ -29,10 +30,11 @@ def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytes
         if language == "python"
     ]
     assert examples
+    names: dict[str, object] = {"__name__": "example"}
     for code, expected in examples:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(code, {"__name__": "example"})
+            exec(code, names)
         assert printed.getvalue() == expected
 
 
@@ -99,3 +101,11 @@ def test_every_module_is_in_the_table_of_contributing_in_the_order_of_imports() 
             for target in targets:
                 above = target if target in order else module
                 assert order.index(above) < order.index(name), f"{name} imports {above}"
+
+
+def test_the_server_of_the_registry_is_this_package() -> None:
+    data = json.loads((ROOT / "server.json").read_text("utf-8"))
+    (package,) = data["packages"]
+    assert data["version"] == package["version"] == silp.__version__
+    assert package["identifier"] == "silp-codec"
+    assert f"mcp-name: {data['name']}" in (ROOT / "README.md").read_text("utf-8")

@@ -262,5 +262,20 @@ def demo_command() -> None:
         sys.exit(1)
 
 
+@main.command(name="mcp")
+@click.option("--http", "port", type=int, metavar="PORT", help="Serve streamable HTTP on this port of this machine.")
+def mcp_command(port: int | None) -> None:
+    """Serve the codec to an MCP client, over stdin and stdout."""
+    try:
+        from silp.carriage.mcp_server import make_server
+    except ImportError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    if port is None:
+        make_server().run("stdio")
+    else:
+        make_server().run("streamable-http", host="127.0.0.1", port=port)
+
+
 main.add_command(chat)
 main.add_command(lock)

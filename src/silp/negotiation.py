@@ -23,7 +23,7 @@ from secrets import randbelow
 from typing import Any, ClassVar, NamedTuple
 
 from silp.errors import ErrorCode, Finding, SilpError, syntax_error
-from silp.frontends import compile, get_frontend
+from silp.frontends import MetaMode, compile, get_frontend
 from silp.frontends.notation import CODE
 from silp.ir import SILP_VERSION, SilpIR, as_ir, req_id
 from silp.receiving import Policy, receive, require_size
@@ -385,16 +385,20 @@ class Peer:
         preferred: str | None = None,
         versions: Iterable[str] = (SILP_VERSION,),
         policy: Policy | None = None,
+        meta: MetaMode = "inline",
         random_below: Callable[[int], int] = randbelow,
     ) -> None:
-        """Raises SilpError (unsupported_frontend) for a frontend that there is not, or a preference for another."""
+        """`meta="omit"` is for a carrier that has meta beside the payload.
+
+        Raises SilpError (unsupported_frontend) for a frontend that there is not, or a preference for another.
+        """
         self._frontends = tuple(frontends)
         for name in (*self._frontends, *([] if preferred is None else [preferred])):
             get_frontend(name)
             if name not in self._frontends:
                 raise SilpError(ErrorCode.UNSUPPORTED_FRONTEND, f"prefer one of {', '.join(self._frontends)}")
         self._preferred, self._versions = preferred, tuple(versions)
-        self._policy, self._random_below = policy or Policy(), random_below
+        self._policy, self._meta, self._random_below = policy or Policy(), meta, random_below
         self.state = State.IDLE
         self.frontend: str | None = None
         self.version: str | None = None
@@ -535,7 +539,7 @@ class Peer:
         return Degraded(lower, self._compiled(failed.ir, lower, tries), error)
 
     def _compiled(self, ir: SilpIR, frontend: str, tries: tuple[Finding, ...]) -> str:
-        payload = compile(ir, frontend)
+        payload = compile(ir, frontend, meta=self._meta)
         while len(self._unsettled) >= MAX_UNSETTLED:
             del self._unsettled[next(iter(self._unsettled))]
         self._unsettled[req_id(payload)] = _Unsettled(ir, frontend, tries)
