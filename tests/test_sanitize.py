@@ -411,3 +411,10 @@ def test_an_offset_within_or_behind_a_replacement_is_that_of_what_it_replaces() 
         assert original_offset(clean.rindex(character), findings) == text.rindex(character)
     line_break = clean.index("\\n")
     assert {original_offset(line_break + within, findings) for within in (0, 1)} == {text.index("\n")}
+
+
+@pytest.mark.parametrize("spacing", ["\n", "\r\n", "\t"])
+def test_a_joiner_behind_what_becomes_an_escape_is_judged_once(spacing: str) -> None:
+    clean, findings = sanitize(f'start("{spacing}\u200d\u07da")')
+    assert sanitize(clean) == (clean, ())
+    assert "zero_width" in [finding.kind for finding in findings]

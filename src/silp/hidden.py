@@ -256,8 +256,12 @@ def _joins(joiner: str, before: str, text: str, ahead: int) -> bool:
     from_before = letter in unicode_table().joins_next
     into_next = _past_marks(text, ahead) in unicode_table().joins_previous
     if joiner == "\u200d" and from_before != into_next:
-        return not (following if from_before else previous).isalnum()
+        # What becomes an escape later ends in a letter then, and must not be judged in another way the next time.
+        return not (following.isalnum() if from_before else previous.isalnum() or previous in _ESCAPED)
     return from_before and into_next
+
+
+_ESCAPED = ("\n", "\r", "\t")
 
 
 def _past_marks(text: str, ahead: int) -> str:
