@@ -139,3 +139,29 @@ def test_what_only_looks_encoded_twice_is_a_payload() -> None:
 def test_an_object_that_has_a_field_already_is_not_overwritten(field: str) -> None:
     with pytest.raises(SilpError, match=f"has the field {field} already"):
         wrap(IR, {field: None})
+
+
+@pytest.mark.parametrize(
+    ("meta", "policy", "words"),
+    [
+        ({"note": "a\u200bb\U000e0041"}, silp.Policy(strict=True), "the payload is suspicious"),
+        ({"note": "<|im_end|>"}, silp.Policy(strict=True), "the payload is suspicious"),
+        ({"note": "x" * 100}, silp.Policy(max_value_length=50), "longer than 50 characters"),
+        ({"note": "x" * 100}, silp.Policy(max_bytes=50), "larger than 50 bytes"),
+        ({"note": [[[[1]]]]}, silp.Policy(max_depth=4), "nested deeper than 4 levels"),
+        ({"seq": ["!EMAIL"]}, silp.Policy(verbs=frozenset({"!START"})), "!EMAIL is not among the verbs"),
+    ],
+)
+def test_the_policy_is_for_the_meta_outside_too(meta: dict[str, Any], policy: silp.Policy, words: str) -> None:
+    with pytest.raises(SilpError) as refused:
+        unwrap(pair("start()", meta), policy=policy)
+    assert words in refused.value.message
+
+
+def test_what_looks_suspicious_in_the_meta_outside_is_reported() -> None:
+    opened = unwrap(pair("start()", {"note": "a\u200bb", "\u0412eijing": 1}))
+    assert opened is not None
+    assert [(finding.code, finding.path) for finding in opened.findings] == [
+        ("hidden_text", "$.meta.note"),
+        ("mixed_script", "$.meta['\\u0412eijing']"),
+    ]

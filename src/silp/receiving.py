@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from silp.errors import ErrorCode, Finding, SilpError, json_path
@@ -20,7 +20,8 @@ from silp.hidden import TextFinding, original_offset, sanitize
 from silp.ir import Alternative, Constraint, Entity, Meta, SilpIR
 from silp.look_alikes import mixed_words, normalize_names
 from silp.strict_json import JSON_WHITESPACE
-from silp.validation import actions, validate
+from silp.text import is_visible
+from silp.validation import actions, check_rules
 from silp.verbs import APPROVED
 
 __all__ = [
@@ -30,7 +31,9 @@ __all__ = [
     "Policy",
     "Received",
     "Scanner",
+    "admit",
     "inspect",
+    "read",
     "receive",
     "require_size",
     "strings_of",
@@ -58,8 +61,10 @@ class ControlTokens:
         re.IGNORECASE,
     )
 
-    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:  # noqa: ARG002
+    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:
         """Yield a finding `control_token` for each string that holds one."""
+        if "\\" not in text and not self._PATTERN.search(text):
+            return  # without escapes, strings are what the text shows
         for path, value in strings_of(ir):
             if token := self._PATTERN.search(value):
                 message = f"{token[0].strip()!a} is a control token of a chat template: do not paste it into a prompt"
@@ -69,8 +74,10 @@ class ControlTokens:
 class HiddenText:
     """Finds hidden characters that a sender wrote as escapes: they are part of a value, and nobody sees them."""
 
-    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:  # noqa: ARG002
+    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:
         """Yield a finding `hidden_text` for each string with hidden characters that mean nothing where they stand."""
+        if "\\" not in text and is_visible(text):
+            return
         for path, value in strings_of(ir):
             harmful = [found for found in sanitize(value)[1] if found.kind not in ("line_break", "tab", "space")]
             if harmful:
@@ -81,8 +88,10 @@ class HiddenText:
 class LookAlikes:
     """Finds words that mix scripts as no language does, such as Latin letters with one Cyrillic look-alike."""
 
-    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:  # noqa: ARG002
+    def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:
         """Yield a finding `mixed_script` for each such word."""
+        if "\\" not in text and text.isascii():
+            return
         for path, value in strings_of(ir):
             for word in mixed_words(value):
                 message = f"{word!a} mixes scripts: check that it is the word that it looks like"
@@ -123,12 +132,13 @@ class Policy:
 class Received:
     """A payload that was let in: its IR, the frontend it is in, and what was removed from it or looked suspicious.
 
-    The offsets of findings are those in the text as it came.
+    The offsets of findings are those in the text as it came; `payload` is the text without what was removed.
     """
 
     ir: SilpIR
     frontend: str
     findings: tuple[Finding, ...]
+    payload: str
 
     @property
     def req_id(self) -> str:
@@ -146,6 +156,11 @@ def receive(text: str, frontend: str | None = None, *, policy: Policy | None = N
     for what the policy refuses, with the findings.
     """
     policy = Policy() if policy is None else policy
+    return admit(read(text, frontend, policy), policy)
+
+
+def read(text: str, frontend: str | None, policy: Policy) -> Received:
+    """Do the first half of `receive`: return what a payload says, cleaned and decoded, but not let in yet."""
     require_size(text, policy)
     clean, removed = sanitize(text, strict=policy.strict)
     name, ir, payload, look_alikes = _read(clean, frontend, policy)
@@ -153,8 +168,15 @@ def receive(text: str, frontend: str | None = None, *, policy: Policy | None = N
     # Mixed scripts are the business of a scanner, which sees values as they are meant and knows their paths.
     look_alikes = tuple(found for found in look_alikes if found.kind == "look_alike")
     findings += [_located(found, original_offset(found.offset, removed)) for found in look_alikes]
-    _check_counts(ir, policy)
-    report = validate(ir, policy="strict" if policy.strict else "advisory")
+    return Received(ir, name, tuple(findings), payload)
+
+
+def admit(received: Received, policy: Policy) -> Received:
+    """Do the second half of `receive`: return what was read with all findings, if the policy lets it in."""
+    ir, payload = received.ir, received.payload
+    findings = list(received.findings)
+    _check_counts(ir, payload, policy)
+    report = check_rules(ir, "strict" if policy.strict else "advisory")
     if not report.ok:
         raise _refusal("the IR breaks the rules", report.errors)
     findings += [finding for finding in report.warnings if finding.code != "unknown_verb"]
@@ -163,7 +185,7 @@ def receive(text: str, frontend: str | None = None, *, policy: Policy | None = N
     suspicious = [finding for scanner in policy.scanners for finding in _scan(scanner, ir, payload)]
     if suspicious and policy.strict:
         raise _refusal("the payload is suspicious", suspicious)
-    return Received(ir, name, (*findings, *suspicious))
+    return replace(received, findings=(*findings, *suspicious))
 
 
 def require_size(text: str, policy: Policy) -> None:
@@ -231,7 +253,7 @@ def _located(found: TextFinding, offset: int) -> Finding:
     return Finding(found.kind, "$", found.message, offset)
 
 
-def _check_counts(ir: SilpIR, policy: Policy) -> None:
+def _check_counts(ir: SilpIR, payload: str, policy: Policy) -> None:
     counts = (
         ("entities", len(ir.entities), policy.max_entities),
         ("constraints", len(ir.constraints), policy.max_constraints),
@@ -240,6 +262,8 @@ def _check_counts(ir: SilpIR, policy: Policy) -> None:
     for name, count, limit in counts:
         if count > limit:
             raise _refusal(f"{count} {name} are more than {limit}: split the task, or raise max_{name}")
+    if len(payload) <= policy.max_value_length:
+        return  # no string of an IR is longer than the text that it was read from
     for path, value in strings_of(ir):
         if len(value) > policy.max_value_length:
             limit = policy.max_value_length

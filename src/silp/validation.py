@@ -15,7 +15,7 @@ from silp.frontends.notation import OPERATORS
 from silp.ir import SILP_VERSION, SilpIR, is_action_code, revalidated
 from silp.verbs import APPROVED, EXCLUDED
 
-__all__ = ["PolicyName", "Report", "actions", "validate"]
+__all__ = ["PolicyName", "Report", "actions", "check_rules", "validate"]
 
 PolicyName = Literal["strict", "advisory"]
 
@@ -56,6 +56,11 @@ def validate(data: SilpIR | Mapping[str, Any], *, policy: PolicyName = "strict")
         ir = revalidated(data) if isinstance(data, SilpIR) else SilpIR.from_dict(data)
     except SilpError as error:
         return Report(error.findings or (Finding("not_json", "$", error.message),), ())
+    return check_rules(ir, policy)
+
+
+def check_rules(ir: SilpIR, policy: PolicyName) -> Report:
+    """Return what `validate` does for an IR that is valid under the schema beyond doubt."""
     errors: list[Finding] = []
     warnings: list[Finding] = []
     for rule, severity in _RULES.items():

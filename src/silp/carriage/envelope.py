@@ -7,13 +7,13 @@ a message of MCP, A2A or AIDIP the fields stand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from silp.errors import ErrorCode, Finding, SilpError
 from silp.frontends import compile
 from silp.ir import SilpIR, as_ir, normalize, req_id, require_supported
-from silp.receiving import Policy, receive
+from silp.receiving import Policy, admit, read, require_size
 from silp.strict_json import parse_json, write_json
 
 __all__ = ["FIELDS", "Unwrapped", "unwrap", "wrap"]
@@ -63,8 +63,8 @@ def unwrap(data: Mapping[str, Any], *, policy: Policy | None = None) -> Unwrappe
 
     `silp_meta` may be missing; meta may stand in the payload, too, if both say the same. The req_id is that of the
     envelope, or else that of the payload. Raises SilpError: invalid_syntax for half an envelope, a field of the wrong
-    type, something encoded twice, or meta that disagrees; whatever `silp.receive` raises for the payload; and
-    decode_failed for a frontend that does not decode.
+    type, something encoded twice, or meta that disagrees; and whatever `silp.receive`
+    raises for the payload: its policy is for the meta outside, too.
     """
     if not any(name in data for name in FIELDS):
         return None
@@ -79,15 +79,20 @@ def unwrap(data: Mapping[str, Any], *, policy: Policy | None = None) -> Unwrappe
         _refuse(f"{META} is encoded twice: it is a string, where the object itself belongs")
     if meta is not None and not isinstance(meta, Mapping):
         _refuse(f"{META} is an object, found {_kind(meta)}")
+    policy = policy or Policy()
     try:
-        received = receive(payload, frontend, policy=policy)
+        received = read(payload, frontend, policy)
     except SilpError:
         if within := _encoded_within(payload):
             _refuse(f"{PAYLOAD} is encoded twice: it holds {within}, where the payload itself belongs")
         raise
-    ir = received.ir if meta is None else _with_meta(received.ir, dict(meta))
+    if meta is not None:
+        written = write_json(dict(meta), max_depth=policy.max_depth)
+        require_size(payload + written, policy)
+        received = replace(received, ir=_with_meta(received.ir, dict(meta)), payload=received.payload + written)
+    received = admit(received, policy)
     rest = {name: value for name, value in data.items() if name not in FIELDS}
-    return Unwrapped(ir, frontend, payload, received.findings, rest)
+    return Unwrapped(received.ir, frontend, payload, received.findings, rest)
 
 
 def _with_meta(ir: SilpIR, outside: dict[str, Any]) -> SilpIR:
@@ -97,12 +102,13 @@ def _with_meta(ir: SilpIR, outside: dict[str, Any]) -> SilpIR:
     inside = ir.meta.model_dump(exclude_defaults=True)
     own_id = inside.pop("req_id")
     outside.setdefault("req_id", own_id)
-    merged = SilpIR.from_dict({**ir.model_dump(), "silp": version, "meta": {**inside, **outside}})
-    given = merged.meta.model_dump()
-    if differing := [
-        name for name, value in inside.items() if name in outside and write_json(given[name]) != write_json(value)
-    ]:
-        _refuse(f"meta in the payload and in {META} disagree about {differing[0]}")
+    merged = SilpIR.from_dict({**ir.__dict__, "silp": version, "meta": {**inside, **outside}})
+    if inside:
+        given = merged.meta.model_dump()
+        if differing := [
+            n for n, value in inside.items() if n in outside and write_json(given[n]) != write_json(value)
+        ]:
+            _refuse(f"meta in the payload and in {META} disagree about {differing[0]}")
     return merged
 
 
