@@ -586,6 +586,13 @@ class TestSignatures:
         path.write_bytes(junk.encode("latin-1") + b"\n" + path.read_bytes())
         assert codes(filled, key=key) in ([("bad_signature", "$")], [])
 
+    def test_signatures_that_cannot_be_read_are_an_error_of_ours(self, filled: Lock, key: Path) -> None:
+        Path(f"{filled.path}.sig").mkdir()
+        for use in (lambda: filled.verify(key=key), lambda: sign(filled.path, filled.head(), key.with_suffix(""))):
+            with pytest.raises(SilpError, match="directory") as refused:
+                use()
+            assert refused.value.code is ErrorCode.DECODE_FAILED
+
     def test_keys_that_cannot_be_used_are_errors_of_ours(self, filled: Lock, key: Path, tmp_path: Path) -> None:
         (tmp_path / "junk").write_text("junk")
         uses: list[Callable[[], object]] = [

@@ -137,8 +137,21 @@ def test_a_payload_that_cannot_be_used_is_a_tool_error_and_never_a_protocol_erro
     run(work, hotel(SilpServer()), mode)
 
 
+@pytest.mark.parametrize("params", [{"arguments": []}, {"arguments": "silp_payload"}])
+def test_malformed_calls_are_the_business_of_the_sdk(params: dict[str, Any]) -> None:
+    async def work(client: Client) -> None:
+        stamped = _stamped(client, {"name": "book", "arguments": {"city": "Rome"}})
+        with pytest.raises(MCPError) as refused:
+            await client.session._dispatcher.send_raw_request("tools/call", {**stamped, **params}, {})
+        assert refused.value.error.code in (-32602, -32600)
+
+    run(work, hotel(SilpServer()))
+
+
 def test_contradictions_are_refused() -> None:
     async def work(client: Client) -> None:
+        nothing = await client.call_tool("book", {"city": "Rome"}, meta={IDENTIFIER: "start()"})  # type: ignore[arg-type]
+        assert "is no object with the fields of an envelope" in text_of(nothing)
         twice = await client.call_tool("book", {**wrap(IR)}, meta={IDENTIFIER: wrap(IR)})  # type: ignore[arg-type]
         assert "a payload in arguments and one in _meta" in text_of(twice)
         differs = await client.call_tool("book", {**wrap(IR), "city": "Rome"})

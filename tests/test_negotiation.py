@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import silp
+from silp.chat import Conversation
 from silp.errors import ErrorCode, SilpError
 from silp.negotiation import (
     CHAIN,
@@ -396,6 +397,29 @@ def test_the_diagram_in_the_docs_is_that_of_the_table() -> None:
     assert f"```mermaid\n{state_diagram()}\n```" in page
     assert {state for state, _ in TRANSITIONS} == set(State)
     assert {signal for _, signal in TRANSITIONS} == set(Signal)
+
+
+def test_the_conversation_for_people_survives_any_line() -> None:
+    told: list[str] = []
+    one, other = Conversation(peer(), told.append), Conversation(peer(), told.append)
+    one.ping()
+    other.hear(one.outbox.popleft())
+    one.hear(other.outbox.popleft())
+    lines = [
+        "",
+        "{",
+        "{}",
+        '{"silp_encoding":5,"silp_payload":5}',
+        '{"silp_encoding":[],"silp_payload":null}',
+        "//",
+        "x",
+    ]
+    for failing in (0, len(lines)):
+        other.failing = failing
+        for line in lines:
+            other.hear(line)
+    assert all(text.startswith("//error") for text in other.outbox)
+    assert told == ["agreed on code, v1"] * 2 + ["fails on purpose"] * 2
 
 
 class TwoPeers(RuleBasedStateMachine):

@@ -396,3 +396,10 @@ def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(SilpError, match=r"silp-codec\[redis\]"):
         RedisStore()
+
+
+def test_what_is_no_url_of_a_server_is_a_clear_error() -> None:
+    for url in ("", "nonsense", "http://localhost", "redis://localhost:none"):
+        with pytest.raises(SilpError) as refused:
+            RedisStore(url).load(Key("a", "aa"))
+        assert refused.value.code is ErrorCode.DECODE_FAILED

@@ -20,7 +20,7 @@ import click
 
 from silp.errors import ErrorCode, SilpError, shown
 from silp.frontends import compile, decode
-from silp.ir import SilpIR, req_id
+from silp.ir import SilpIR
 from silp.negotiation import CHAIN, Agreed, Arrived, Degraded, Event, Failed, Ignored, Peer, Problem, Reply
 from silp.sessions import HEARTBEATS, MemoryStore, Sessions
 from silp.strict_json import parse_json, write_json
@@ -71,7 +71,7 @@ class Conversation:
             self.failing -= 1
             told = SilpError(ErrorCode.DECODE_FAILED, "told to fail")
             self.outbox.append(Problem.of(told, frontend=frontend, payload=payload).text)
-            self._show(f"fails on purpose, with {req_id(payload)}")
+            self._show("fails on purpose")
             return
         self._follow(self.peer.receive_payload(payload, frontend))
 

@@ -10,7 +10,7 @@ server also takes it from the arguments or from beside them. A peer without SILP
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal, NoReturn, cast
 
@@ -231,15 +231,10 @@ def arguments_of(ir: SilpIR) -> dict[str, str]:
 
 def _take(params: Mapping[str, Any], policy: Policy | None) -> tuple[dict[str, Any], Unwrapped | None]:
     """Return the params of a call without the envelope, and what that holds; None if there is none."""
-    places = [
-        (place, envelope)
-        for place, envelope in (
-            ("arguments", params.get("arguments")),
-            ("params", params),
-            ("_meta", (params.get("_meta") or {}).get(IDENTIFIER)),
-        )
-        if isinstance(envelope, Mapping) and any(name in envelope for name in FIELDS)
-    ]
+    places = list(_places(params))
+    carried = _carried(params)
+    if carried is not None and not isinstance(carried, Mapping):
+        _refuse(f"_meta[{IDENTIFIER!r}] is no object with the fields of an envelope")
     if not places:
         return dict(params), None
     if len(places) > 1:
@@ -252,20 +247,28 @@ def _take(params: Mapping[str, Any], policy: Policy | None) -> tuple[dict[str, A
     return ({**params, "arguments": rest} if place == "arguments" else dict(params)), opened
 
 
-def _is_ir(schema: Mapping[str, Any]) -> bool:
+def _places(params: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield where in the params of a call an envelope stands, and the object that has its fields."""
+    containers = (("arguments", params.get("arguments")), ("params", params), ("_meta", _carried(params)))
+    for place, value in containers:
+        if isinstance(value, Mapping) and any(name in value for name in FIELDS):
+            yield place, value
+
+
+def _carried(params: Mapping[str, Any]) -> Any:
+    meta = params.get("_meta")
+    return meta.get(IDENTIFIER) if isinstance(meta, Mapping) else None
+
+
+def _is_ir(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
     kinds = [schema, *schema.get("anyOf", ()), *schema.get("allOf", ())]
-    return any(kind.get("$ref", "").endswith("/SilpIR") for kind in kinds)
+    return any(isinstance(kind, Mapping) and str(kind.get("$ref")).endswith("/SilpIR") for kind in kinds)
 
 
 def _error_result(error: SilpError, params: Mapping[str, Any]) -> CallToolResult:
-    envelope = next(
-        (
-            place
-            for place in ((params.get("_meta") or {}).get(IDENTIFIER), params.get("arguments"), params)
-            if isinstance(place, Mapping) and FIELDS[1] in place
-        ),
-        {},
-    )
+    _, envelope = next(_places(params), ("", {}))
     frontend, payload = (envelope.get(name) for name in FIELDS[:2])
     spoken = frontend if isinstance(frontend, str) and frontend in list_frontends() else None
     problem = Problem.of(error, frontend=spoken, payload=payload if isinstance(payload, str) else None)

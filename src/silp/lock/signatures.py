@@ -88,7 +88,12 @@ def read_signatures(
     key = _load(public, serialization.load_pem_public_key, ed25519.Ed25519PublicKey)
     path = _signatures_of(record)
     signed: dict[int, str] = {}
-    lines = path.read_bytes().rstrip(b"\n").split(b"\n") if path.exists() else []
+    try:
+        lines = path.read_bytes().rstrip(b"\n").split(b"\n")
+    except FileNotFoundError:
+        lines = []
+    except OSError as error:
+        raise SilpError(ErrorCode.DECODE_FAILED, f"cannot read {path}: {error.strerror}") from None
     for number, line in enumerate(lines, 1):
         try:
             statement = parse_json(line.decode())

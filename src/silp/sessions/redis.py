@@ -61,7 +61,10 @@ class RedisStore:
             message = "sessions in Redis need the extra: pip install 'silp-codec[redis]'"
             raise SilpError(ErrorCode.DECODE_FAILED, message) from None
         self._error, self._no_script = redis.RedisError, redis.exceptions.NoScriptError
-        self._client: Any = redis.Redis.from_url(client) if isinstance(client, str) else client
+        try:
+            self._client: Any = redis.Redis.from_url(client) if isinstance(client, str) else client
+        except ValueError as error:
+            raise SilpError(ErrorCode.DECODE_FAILED, f"{client!a} is no URL of a Redis server: {error}") from None
         self._prefix, self._keep = prefix, b"%d" % (keep_seconds * 1000 + 60_000)
 
     def load(self, key: Key) -> Record | None:
