@@ -38,7 +38,17 @@ try:
 except ImportError as error:
     raise ImportError("silp.carriage.mcp needs the extra: pip install 'silp-codec[mcp]'") from error
 
-__all__ = ["IDENTIFIER", "LOSSLESS", "PING_METHOD", "SilpClient", "SilpServer", "arguments_of"]
+__all__ = [
+    "IDENTIFIER",
+    "LOSSLESS",
+    "PING_METHOD",
+    "SilpClient",
+    "SilpServer",
+    "arguments_of",
+    "error_result",
+    "fill",
+    "take",
+]
 
 IDENTIFIER = "org.silp/payload"
 """The name of the extension, and the key of its data in `_meta`."""
@@ -114,25 +124,15 @@ class SilpServer(Extension):
         if ctx.method != "tools/call" or not isinstance(params, Mapping):
             return await call_next(ctx)
         try:
-            without, opened = _take(params, self._policy)
+            without, opened = take(params, self._policy)
             if opened is None:
                 return await call_next(ctx)
-            arguments = without.get("arguments") or {}
-            filled = await self._filled(str(params.get("name")), dict(arguments), opened.ir)
+            tools = await self._server.list_tools() if self._server else []
+            schema = next((tool.input_schema for tool in tools if tool.name == params.get("name")), {})
+            filled = fill(dict(without.get("arguments") or {}), schema, opened.ir)
         except SilpError as error:
-            return _error_result(error, params)
+            return error_result(error, params)
         return await call_next(replace(ctx, params={**without, "arguments": filled}))
-
-    async def _filled(self, name: str, arguments: dict[str, Any], ir: SilpIR) -> dict[str, Any]:
-        tools = await self._server.list_tools() if self._server else []
-        schema = next((tool.input_schema for tool in tools if tool.name == name), {})
-        own = arguments_of(ir)
-        for parameter, kind in schema.get("properties", {}).items():
-            if _is_ir(kind):
-                arguments.setdefault(parameter, ir.to_dict())
-            elif parameter in own and arguments.setdefault(parameter, own[parameter]) != own[parameter]:
-                _refuse(f"the argument {parameter} stands beside the payload with another value")
-        return arguments
 
 
 class SilpClient:
@@ -229,7 +229,18 @@ def arguments_of(ir: SilpIR) -> dict[str, str]:
     return arguments
 
 
-def _take(params: Mapping[str, Any], policy: Policy | None) -> tuple[dict[str, Any], Unwrapped | None]:
+def fill(arguments: dict[str, Any], schema: Mapping[str, Any], ir: SilpIR) -> dict[str, Any]:
+    """Return the arguments of a tool with what an IR says for the parameters in its schema; raises SilpError."""
+    own = arguments_of(ir)
+    for parameter, kind in schema.get("properties", {}).items():
+        if _is_ir(kind):
+            arguments.setdefault(parameter, ir.to_dict())
+        elif parameter in own and arguments.setdefault(parameter, own[parameter]) != own[parameter]:
+            _refuse(f"the argument {parameter} stands beside the payload with another value")
+    return arguments
+
+
+def take(params: Mapping[str, Any], policy: Policy | None) -> tuple[dict[str, Any], Unwrapped | None]:
     """Return the params of a call without the envelope, and what that holds; None if there is none."""
     places = list(_places(params))
     carried = _carried(params)
@@ -267,7 +278,8 @@ def _is_ir(schema: Any) -> bool:
     return any(isinstance(kind, Mapping) and str(kind.get("$ref")).endswith("/SilpIR") for kind in kinds)
 
 
-def _error_result(error: SilpError, params: Mapping[str, Any]) -> CallToolResult:
+def error_result(error: SilpError, params: Mapping[str, Any]) -> CallToolResult:
+    """Return the result that tells a client why its payload could not be used."""
     _, envelope = next(_places(params), ("", {}))
     frontend, payload = (envelope.get(name) for name in FIELDS[:2])
     spoken = frontend if isinstance(frontend, str) and frontend in list_frontends() else None
