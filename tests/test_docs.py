@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/lock.md", "docs/negotiation.md", "docs/mcp.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/a2a.md", "docs/lock.md", "docs/mcp.md", "docs/negotiation.md"]
+)
 def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("silp.frontends._registry", {**silp.list_frontends()})
