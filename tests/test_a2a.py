@@ -188,6 +188,17 @@ def test_a_payload_that_cannot_be_used_is_a_failed_task(
     asyncio.run(work())
 
 
+def test_a_text_that_says_something_else_than_the_payload_is_reported() -> None:
+    honest, lying = part_of(IR), part_of(silp.decode("cancel(everything)"))
+    lying.text = honest.text
+    opened = ir_parts(Message(parts=[honest, lying]))
+    assert [[finding.code for finding in each.findings] for each in opened] == [[], ["text_differs"]]
+    strict = silp.Policy(strict=True)
+    assert len(ir_parts(Message(parts=[honest]), policy=strict)) == 1
+    with pytest.raises(SilpError, match="is not what its payload says"):
+        ir_parts(Message(parts=[lying]), policy=strict)
+
+
 def test_other_tasks_have_no_problem_with_a_payload() -> None:
     assert problem_in(Task()) is None
     failed = Task()

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from silp.carriage.envelope import META, Unwrapped, unwrap, wrap
-from silp.errors import ErrorCode, SilpError
+from silp.errors import ErrorCode, Finding, SilpError
 from silp.frontends import compile
 from silp.ir import SilpIR
 from silp.negotiation import CHAIN, Problem, choose
@@ -71,7 +72,8 @@ def part_of(ir: SilpIR | Mapping[str, Any], *, frontend: str = "code") -> Part:
 def ir_parts(carrier: Message | Artifact, *, policy: Policy | None = None) -> list[Unwrapped]:
     """Return what the parts of a message or an artifact carry, in order; nothing for parts without a payload.
 
-    Raises SilpError as `unwrap` does.
+    A part whose text says something else than its payload has a finding `text_differs`, and is refused (decode_failed)
+    by a strict policy. Raises SilpError as `unwrap` does.
     """
     return [opened for part in carrier.parts if (opened := _open(part, policy)) is not None]
 
@@ -87,7 +89,12 @@ def _open(part: Part, policy: Policy | None) -> Unwrapped | None:
     opened = unwrap(envelope, policy=policy)
     if opened is None:
         raise SilpError(ErrorCode.INVALID_SYNTAX, f"the metadata {URI} of a part has none of the fields of an envelope")
-    return opened
+    if part.text == compile(opened.ir, "natural"):
+        return opened
+    message = "the text of the part, which people read, is not what its payload says"
+    if policy is not None and policy.strict:
+        raise SilpError(ErrorCode.DECODE_FAILED, f"refused: {message}")
+    return replace(opened, findings=(*opened.findings, Finding("text_differs", "$", message)))
 
 
 def problem_in(task: Task) -> SilpError | None:
