@@ -20,7 +20,16 @@ BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/a2a.md", "docs/lock.md", "docs/mcp.md", "docs/negotiation.md"]
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "docs/a2a.md",
+        "docs/aidip.md",
+        "docs/lock.md",
+        "docs/mcp.md",
+        "docs/negotiation.md",
+    ],
 )
 def test_python_examples_print_what_the_page_shows(page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

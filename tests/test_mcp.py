@@ -313,6 +313,23 @@ def test_two_agents_talk_over_stdio() -> None:
     assert broken.startswith('a broken payload: {"code": "invalid_syntax"')
 
 
+def test_the_examples_with_plain_peers_and_with_degradation_print_what_they_should() -> None:
+    def output(name: str) -> list[str]:
+        command = [sys.executable, str(EXAMPLES / name)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
+
+    assert output("plain_peers.py") == [
+        "SILP client, plain server: somebody will read: If not rain at t+1, book room, city Bern.",
+        "plain client, SILP server: booked in Rome",
+    ]
+    assert output("degraded.py") == [
+        "refused: if budget<=500: book(room,city=Bern)",
+        "refused: budget≤500 ⇒ book(room,city=Bern)",
+        "understood in json: If budget is at most 500, book room, city Bern.",
+    ]
+
+
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for hidden in ("mcp", "mcp.server.mcpserver"):
         monkeypatch.setitem(sys.modules, hidden, None)

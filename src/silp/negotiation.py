@@ -22,7 +22,7 @@ from enum import StrEnum
 from secrets import randbelow
 from typing import Any, ClassVar, NamedTuple
 
-from silp.errors import ErrorCode, Finding, SilpError, syntax_error
+from silp.errors import ErrorCode, Finding, SilpError, shown, syntax_error
 from silp.frontends import MetaMode, compile, get_frontend
 from silp.frontends.notation import CODE
 from silp.ir import SILP_VERSION, SilpIR, as_ir, req_id
@@ -466,6 +466,19 @@ class Peer:
             message = f"no frontend is agreed with the other side, which is {self.state}: ping it first"
             raise SilpError(ErrorCode.UNSUPPORTED_FRONTEND, message)
         return self.frontend, self._compiled(as_ir(ir), self.frontend, ())
+
+    def step_down(self, problem: str) -> str:
+        """Return the frontend to send a payload again in, for the `//error` that it was answered with.
+
+        For carriers that wait for each answer; `receive` says the same in events. Raises SilpError: what the other side
+        said, with the history, if there is nothing left to try; decode_failed for what is no error of a payload.
+        """
+        for event in self.receive(problem):
+            if isinstance(event, Degraded):
+                return event.frontend
+            if isinstance(event, Failed):
+                raise event.error
+        raise SilpError(ErrorCode.DECODE_FAILED, f"the other side refused the payload: {shown(problem[:_MAX_REASON])}")
 
     def settle(self, payload_req_id: str) -> None:
         """Forget a payload that the other side has used."""

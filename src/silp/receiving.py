@@ -49,7 +49,8 @@ class Scanner(Protocol):
     """What looks at a decoded payload for more than its form. A scanner that raises refuses the payload."""
 
     def scan(self, ir: SilpIR, text: str) -> Iterable[Finding]:
-        """Return what is suspicious in an IR; `text` is the payload it was decoded from, cleaned."""
+        """Return what is suspicious in an IR; `text` is the payload it was decoded from, cleaned, and in a second line
+        the meta that an envelope had beside it."""
 
 
 class ControlTokens:
@@ -76,7 +77,7 @@ class HiddenText:
 
     def scan(self, ir: SilpIR, text: str) -> Iterator[Finding]:
         """Yield a finding `hidden_text` for each string with hidden characters that mean nothing where they stand."""
-        if "\\" not in text and is_visible(text):
+        if "\\" not in text and is_visible(text.replace("\n", "")):
             return
         for path, value in strings_of(ir):
             harmful = [found for found in sanitize(value)[1] if found.kind not in ("line_break", "tab", "space")]

@@ -16,7 +16,7 @@ from silp.ir import SilpIR, as_ir, normalize, req_id, require_supported
 from silp.receiving import Policy, admit, read, require_size
 from silp.strict_json import parse_json, write_json
 
-__all__ = ["FIELDS", "Unwrapped", "unwrap", "wrap"]
+__all__ = ["ENCODING", "FIELDS", "META", "PAYLOAD", "Unwrapped", "unwrap", "wrap"]
 
 FIELDS = ENCODING, PAYLOAD, META = ("silp_encoding", "silp_payload", "silp_meta")
 
@@ -89,7 +89,7 @@ def unwrap(data: Mapping[str, Any], *, policy: Policy | None = None) -> Unwrappe
     if meta is not None:
         written = write_json(dict(meta), max_depth=policy.max_depth)
         require_size(payload + written, policy)
-        received = replace(received, ir=_with_meta(received.ir, dict(meta)), payload=received.payload + written)
+        received = replace(received, ir=_with_meta(received.ir, dict(meta)), payload=f"{received.payload}\n{written}")
     received = admit(received, policy)
     rest = {name: value for name, value in data.items() if name not in FIELDS}
     return Unwrapped(received.ir, frontend, payload, received.findings, rest)

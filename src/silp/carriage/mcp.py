@@ -18,7 +18,7 @@ from silp.carriage.envelope import FIELDS, Unwrapped, unwrap, wrap
 from silp.errors import ErrorCode, SilpError
 from silp.frontends import compile, list_frontends
 from silp.ir import SilpIR, as_ir
-from silp.negotiation import CHAIN, Agreed, Degraded, Failed, Peer, Problem, Reply
+from silp.negotiation import CHAIN, Agreed, Failed, Peer, Problem, Reply
 from silp.receiving import Policy
 
 try:
@@ -206,15 +206,7 @@ class SilpClient:
             if problem is None:
                 self._peer.settle(envelope["silp_meta"]["req_id"])
                 return result
-            frontend = self._next(problem)
-
-    def _next(self, text: str) -> str:
-        for event in self._peer.receive(text):
-            if isinstance(event, Degraded):
-                return event.frontend
-            if isinstance(event, Failed):
-                raise event.error
-        raise SilpError(ErrorCode.DECODE_FAILED, f"the server refused the payload: {text}")
+            frontend = self._peer.step_down(problem)
 
 
 def arguments_of(ir: SilpIR) -> dict[str, str]:
