@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Any
 
@@ -27,14 +28,14 @@ def agent(*answers: str, told: list[str] | None = None, **options: Any) -> Agent
 
 
 def test_the_output_is_the_ir_that_the_model_wrote() -> None:
-    output = agent("\n if !rain(t+1): start(hike)\n").run_sync("a hike").output
+    output = asyncio.run(agent("\n if !rain(t+1): start(hike)\n").run("a hike")).output
     assert silp.compile(output) == "if !rain(t+1): start(hike)"
-    assert agent('{"intent":"!START"}', frontend="json").run_sync("go").output.intent == "!START"
+    assert asyncio.run(agent('{"intent":"!START"}', frontend="json").run("go")).output.intent == "!START"
 
 
 def test_the_model_is_told_what_was_wrong_and_tries_again() -> None:
     told: list[str] = []
-    output = agent("start(hike", "escalate(hike)", "start(hike)", told=told).run_sync("a hike").output
+    output = asyncio.run(agent("start(hike", "escalate(hike)", "start(hike)", told=told).run("a hike")).output
     assert silp.compile(output) == "start(hike)"
     assert "found the end of the text" in told[0]
     assert "(offset 10)" in told[0]
@@ -43,7 +44,7 @@ def test_the_model_is_told_what_was_wrong_and_tries_again() -> None:
 
 def test_a_model_that_never_learns_is_given_up() -> None:
     with pytest.raises(UnexpectedModelBehavior):
-        agent("no", "no", "no", policy=silp.Policy()).run_sync("a hike")
+        asyncio.run(agent("no", "no", "no", policy=silp.Policy()).run("a hike"))
 
 
 def test_without_the_extra_the_error_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
