@@ -354,6 +354,17 @@ def test_zeros_that_a_power_cut_left_at_the_end_are_cut_off(filled: Lock) -> Non
     assert (filled.verify().entries, filled.verify().ok) == (9, True)
 
 
+@pytest.mark.parametrize("content", [b"notes of mine", b"\x89PNG", b"{}", b'{"code":1}', b"x" * 5000])
+def test_a_file_that_is_no_record_is_left_as_it_is(lock: Lock, content: bytes) -> None:
+    lock.path.parent.mkdir()
+    lock.path.write_bytes(content)
+    with pytest.raises(SilpError, match="is no record") as refused:
+        lock.compile(hike())
+    assert refused.value.code is ErrorCode.DECODE_FAILED
+    assert lock.path.read_bytes() == content
+    assert codes(lock) == [("changed", "$[0]")]
+
+
 def test_threads_share_a_record(lock: Lock) -> None:
     def work(start: int) -> None:
         own = lock if start % 2 else Lock(lock.path)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from silp.errors import ErrorCode, Finding, SilpError
-from silp.lock.entries import GENESIS, Entry, read_entry
+from silp.lock.entries import ENTRY_START, GENESIS, Entry, read_entry
 
-__all__ = ["EMPTY", "Head", "diagnose", "follows", "walk"]
+__all__ = ["EMPTY", "Head", "diagnose", "follows", "is_torn", "walk"]
 
 
 class Head(NamedTuple):
@@ -33,6 +33,13 @@ def follows(line: bytes, head: Head) -> Entry | None:
     except SilpError:
         return None
     return entry if not fault and entry.sequence == head.sequence + 1 and entry.previous == head.digest else None
+
+
+def is_torn(tail: bytes) -> bool:
+    """Return whether what stands behind the last line feed can be the beginning of an entry. A file system that lost
+    its power may have left zeros for the rest."""
+    begun = tail.rstrip(b"\0")
+    return begun.startswith(ENTRY_START) or ENTRY_START.startswith(begun)
 
 
 def lines(stream: BinaryIO, max_bytes: int) -> Iterator[bytes]:

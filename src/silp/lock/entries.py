@@ -41,6 +41,9 @@ _LINE = re.compile(
 """The canonical form of an entry: RFC 8785 leaves no choice in how to write these members."""
 
 
+ENTRY_START = b'{"codec":"'
+
+
 class Entry(NamedTuple):
     """One frozen payload. The members are those of the line, in the order of their names.
 

@@ -22,7 +22,7 @@ import silp
 from silp.errors import ErrorCode, Finding, SilpError, shown
 from silp.frontends import compile, decode, get_frontend
 from silp.ir import SilpIR
-from silp.lock.chain import EMPTY, Head, diagnose, follows, walk
+from silp.lock.chain import EMPTY, Head, diagnose, follows, is_torn, walk
 from silp.lock.entries import Entry, digest, ir_digest, is_digest, read_entry, seal, write_entry
 from silp.lock.signatures import read_signatures
 from silp.validation import Report
@@ -178,9 +178,15 @@ class Lock:
                         errors.append(Finding("bad_signature", f"$[{entry.sequence - 1}]", message))
                     if payloads:
                         _check_payload(entry, errors, warnings)
-                if size := os.fstat(stream.fileno()).st_size - end:
-                    message = f"the last line is incomplete ({size} bytes): the next append repairs it"
-                    warnings.append(Finding("torn", f"$[{reached.sequence}]", message))
+                stream.seek(end)
+                if tail := stream.read():
+                    message = f"the last line is incomplete ({len(tail)} bytes)"
+                    if is_torn(tail):
+                        message += ": the next append mends it"
+                        warnings.append(Finding("torn", f"$[{reached.sequence}]", message))
+                    else:
+                        message += ", and begins as no entry does"
+                        errors.append(Finding("changed", f"$[{reached.sequence}]", message))
             except SilpError:
                 stream.seek(0)
                 errors += diagnose(stream, self._max_bytes)
@@ -279,6 +285,9 @@ class Lock:
             tail = reader.read()
             if not tail:
                 return
+            if not is_torn(tail):
+                message = f"{self.path} is no record, or was changed: its end ({len(tail)} bytes) is no entry"
+                raise SilpError(ErrorCode.DECODE_FAILED, message)
             whole = follows(tail + b"\n", self._head)
             if whole:
                 _write(stream, b"\n")
