@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Callable
-from threading import Lock
+from itertools import count
 from typing import NamedTuple, Protocol
 
 from silp.errors import ErrorCode, SilpError
@@ -57,7 +57,8 @@ class Key(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What a store keeps of a session. Times are in seconds since the epoch; `stamp` is new with every change."""
+    """What a store keeps of a session. Times are in seconds since the epoch; `stamp`, 16 hex characters, is new with
+    every change."""
 
     turns: int
     heartbeat: int
@@ -127,7 +128,7 @@ class Sessions:
         self.idle_seconds, self.max_seconds = idle_seconds, max_seconds
         self._clock, self._random_below = clock, random_below
         self._seen: dict[Key, Record] = {}  # saves reading a record that nobody else changed
-        self._lock = Lock()
+        self._origin, self._count = f"{random_below(2**32):08x}", count()
 
     def open(self, scope: str, *, heartbeat: int | None = None) -> str:
         """Return the id of a new session of a principal or connection: 2 characters, none that is alive.
@@ -166,8 +167,9 @@ class Sessions:
         if not isinstance(payload, str):
             raise SilpError(ErrorCode.INVALID_SYNTAX, f"expected a payload as str, found {type(payload).__name__}")
         while True:
-            old = self._alive(key)
-            new = old._replace(turns=old.turns + 1, used=max(old.used, self._clock()), stamp=self._stamp())
+            now = self._clock()
+            old = self._alive(key, now)
+            new = Record(old.turns + 1, old.heartbeat, old.opened, max(old.used, now), self._stamp())
             if self._swap(key, old, new, payload):
                 return Turn(session_id, old.turns, old.turns % old.heartbeat, new.starts_context and old.turns > 0)
 
@@ -183,25 +185,26 @@ class Sessions:
     def context(self, session_id: str, scope: str) -> list[str]:
         """Return the payloads of the turns since the last renewal; raises SilpError as `turn` does."""
         key = _key(scope, session_id)
-        self._alive(key)
+        self._alive(key, self._clock())
         return self._store.context(key)
 
     def close(self, session_id: str, scope: str) -> None:
         """End a session; raises SilpError as `turn` does."""
         key = _key(scope, session_id)
-        while not self._swap(key, self._alive(key), None):
+        while not self._swap(key, self._alive(key, self._clock()), None):
             pass
 
-    def _alive(self, key: Key) -> Record:
+    def _alive(self, key: Key, now: float) -> Record:
         """Return the record of a session as it was last seen, and as it is stored if that says that it is over."""
         record = self._seen.get(key)
-        if record is None or self._end(record, self._clock()):
-            record = self._store.load(key)
+        if record is not None and not self._end(record, now):
+            return record
+        record = self._store.load(key)
         if record is None:
             raise SilpError(
                 ErrorCode.SESSION_EXPIRED, f"there is no session {key.session_id[:8]!a} here: open a new one"
             )
-        if end := self._end(record, self._clock()):
+        if end := self._end(record, now):
             self._swap(key, record, None)
             what = "a turn for" if end is ErrorCode.TIMEOUT else "an end for more than"
             limit = self.idle_seconds if end is ErrorCode.TIMEOUT else self.max_seconds
@@ -215,16 +218,16 @@ class Sessions:
 
     def _swap(self, key: Key, old: Record | None, new: Record | None, turn: str | None = None) -> bool:
         done = self._store.swap(key, old, new, turn)
-        with self._lock:
+        if new is None or not done:
             self._seen.pop(key, None)
-            if done and new is not None:
-                while len(self._seen) >= _CACHED:
-                    del self._seen[next(iter(self._seen))]
-                self._seen[key] = new
-        return done
+            return done
+        if len(self._seen) >= _CACHED:
+            self._seen.clear()
+        self._seen[key] = new
+        return True
 
     def _stamp(self) -> str:
-        return f"{self._random_below(2**64):016x}"
+        return f"{self._origin}{next(self._count) & 0xFFFFFFFF:08x}"
 
 
 class AsyncSessions:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from silp.errors import ErrorCode, SilpError
@@ -26,7 +25,7 @@ if string.sub(stored, 1, 16) ~= ARGV[1] then return 0 end
 if ARGV[2] == '' then
     redis.call('DEL', KEYS[1])
 elseif ARGV[3] ~= '' then
-    redis.call('DEL', KEYS[1])
+    if stored ~= '' then redis.call('DEL', KEYS[1]) end
     redis.call('RPUSH', KEYS[1], ARGV[2], unpack(ARGV, 4))
     redis.call('PEXPIRE', KEYS[1], ARGV[3])
 else
@@ -69,15 +68,17 @@ class RedisStore:
 
     def load(self, key: Key) -> Record | None:
         """Return the record, or None if there is none."""
-        with self._failing_clearly():
-            return _read(self._client.lindex(self._name(key), 0))
+        try:
+            return _read(self._client.lindex(_name(self._prefix, key), 0))
+        except (self._error, UnicodeEncodeError) as error:
+            raise _unusable(error) from None
 
     def swap(self, key: Key, old: Record | None, new: Record | None, turn: str | None = None) -> bool:
         """Replace `old` by `new`; return False if another record is stored."""
-        with self._failing_clearly():
+        try:
             # Bytes, since the client takes much longer to encode anything else.
             arguments = [
-                *(1, self._name(key)),
+                *(1, _name(self._prefix, key)),
                 b"" if old is None else old.stamp.encode(),
                 b"" if new is None else _written(new),
                 self._keep if new is not None and new.starts_context else b"",
@@ -87,24 +88,27 @@ class RedisStore:
                 return bool(self._client.execute_command("EVALSHA", _SWAP_ID, *arguments))
             except self._no_script:
                 return bool(self._client.execute_command("EVAL", _SWAP, *arguments))
+        except (self._error, UnicodeEncodeError) as error:
+            raise _unusable(error) from None
 
     def context(self, key: Key) -> list[str]:
         """Return the turns since the last renewal, in order."""
-        with self._failing_clearly():
-            turns = self._client.lrange(self._name(key), 1, -1)
+        try:
+            turns = self._client.lrange(_name(self._prefix, key), 1, -1)
+        except (self._error, UnicodeEncodeError) as error:
+            raise _unusable(error) from None
         return [turn.decode() if isinstance(turn, bytes) else turn for turn in turns]
 
-    def _name(self, key: Key) -> bytes:
-        # A digest, since a scope may name a person, and may be long.
-        scope = hashlib.sha256(key.scope.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{self._prefix}:{scope}:{key.session_id}".encode()
 
-    @contextmanager
-    def _failing_clearly(self) -> Iterator[None]:
-        try:
-            yield
-        except (self._error, UnicodeEncodeError) as error:
-            raise SilpError(ErrorCode.DECODE_FAILED, f"the sessions in Redis cannot be used: {error}") from None
+@lru_cache(maxsize=4096)
+def _name(prefix: str, key: Key) -> bytes:
+    # A digest, since a scope may name a person, and may be long.
+    scope = hashlib.sha256(key.scope.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{prefix}:{scope}:{key.session_id}".encode()
+
+
+def _unusable(error: Exception) -> SilpError:
+    return SilpError(ErrorCode.DECODE_FAILED, f"the sessions in Redis cannot be used: {error}")
 
 
 def _written(record: Record) -> bytes:
